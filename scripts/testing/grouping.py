@@ -1,8 +1,8 @@
 """Which C++ sources can be compiled as if they were one file.
 
-Compiling many sources at once reads their headers, and instantiates their templates, once. What a source
-declares for itself alone must not appear in another one of its group: it would be declared twice, or hide
-what the other one means by the name. The layout that clang-format gives makes declarations easy to find:
+Compiling many sources at once reads their headers, and instantiates their templates, once. A private
+declaration of one source must not appear in another one of its group: it would be declared twice, or hide
+another declaration of that name. clang-format's layout makes declarations easy to find:
 those in a namespace start at the beginning of a line."""
 
 import re
@@ -16,14 +16,14 @@ OTHER = re.compile(r"^(?!(?:using|class|struct|union|enum|template|namespace|pub
                    r"[A-Za-z_\[].*?\b(\w+)(?=\(| =\s|\{| \{|;|\[)", re.MULTILINE)
 INTERNAL = re.compile(r"^(?:static|constexpr|const) .*?\b(\w+)(?=\(| =\s|\{| \{|;|\[)", re.MULTILINE)
 MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
-# GoogleTest makes one name of two.
+# GoogleTest joins the two names.
 TEST = re.compile(r"^\w*TEST\w*\((\w+),\s*(\w+)", re.MULTILINE)
 ALIAS = re.compile(r"^(?:using|namespace) (\w+) = (.*);$", re.MULTILINE)
 USING = re.compile(r"^using ((?!std::)[\w:]+::(\w+));$", re.MULTILINE)
 
 
 class Names:
-    """The names in a source: all of them, and those that it declares for itself alone."""
+    """The names in a source: all of them, and its private declarations."""
 
     def __init__(self, text):
         self.words = set(WORD.findall(text))
@@ -59,7 +59,7 @@ class Names:
 
 
 def group(items, names_of, most, is_even=False):
-    """Lists of at most so many items whose names do not collide. Each item goes to the first list that can
+    """Lists of at most `most` items whose names do not collide. Each item goes to the first list that can
     take it or, to make them of about the same length, to the shortest."""
     groups = []
     for item in items:

@@ -1,4 +1,4 @@
-"""A hash of all that a test can see, independent of where the checkout is.
+"""A hash of a test's inputs, independent of the checkout's location.
 
 Executables contain absolute paths, so they are represented by their sources, headers and commands, as ninja
 knows them."""
@@ -14,8 +14,8 @@ import time
 CODE = (".h", ".cc")
 COMPILED = (".o", ".gch")
 DATA_FOLDERS = ("tests/", "examples/", "scripts/", "cmake/", "web/")
-# Files that test executables use although no argument names them: servers that they start, and what the
-# program finds by itself.
+# Files that test executables use although no argument names them: servers that they start, and files that
+# the program finds by itself.
 SUPPORT = ("tests/support/", "tests/data/", "examples/", "scripts/third_party.txt")
 NAMED_BY_MACRO = re.compile(r'-D\w+=\\?"?\./([^"\\\s]+)')
 # Written by the runner.

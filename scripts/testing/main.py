@@ -47,7 +47,7 @@ def parse(arguments):
         parser.error("--jobs is at least 1")
     for suite in options.suites:
         if suite not in suites.DEFAULT + suites.ON_REQUEST:
-            print(f"muster: no test suite '{suite}': there are {' '.join(suites.DEFAULT)}, and "
+            print(f"muster: unknown test suite '{suite}': use {' '.join(suites.DEFAULT)}, or "
                   f"{' '.join(suites.ON_REQUEST)} on request", file=sys.stderr)
             sys.exit(2)
     default = stress.DEFAULT_SUITES if options.stress else suites.DEFAULT

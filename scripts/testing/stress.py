@@ -67,12 +67,12 @@ def new_seed():
 
 
 class Campaign:
-    """Repeats tests until each has so many clean repetitions with the same inputs. Takes hours, so the
-    counts are kept in `folder`, by the keys that passes are remembered under, and a later run goes on
-    where an earlier one stopped. A failure sets a test's count back to 0. What failing repetitions print
+    """Repeats tests until each has `times` clean repetitions with the same inputs. Takes hours, so the
+    counts are kept in `folder`, under the keys of remembered passes, and a later run continues
+    where an earlier one stopped. A failure resets a test's count to 0. The output of failing repetitions
     is kept in `outputs`. A test without a key is repeated from the start each time.
 
-    The scheduler takes it for its memory."""
+    Serves as the scheduler's memory."""
 
     def __init__(self, folder, outputs, times, is_trusted=lambda: True, again=False):
         self.folder = folder

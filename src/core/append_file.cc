@@ -75,11 +75,11 @@ Status AppendFile::Append(std::string_view line, const std::function<bool()>& un
     whole += '\n';
     if (!is_regular_) return WriteAll(whole);
     if (!unless || !unless()) MUSTER_TRY(WriteLines(whole));
-    // Also if it was there already: then that one may not be durable yet.
+    // Also for a skipped line: the existing one may not be durable yet.
     unsynced_ += whole;
     return {};
   }
-  return Error{Code::kUnavailable, path_ + " is replaced all the time"};
+  return Error{Code::kUnavailable, path_ + " keeps being replaced by another process"};
 }
 
 Status AppendFile::Sync() {
@@ -99,7 +99,7 @@ Status AppendFile::SyncFile() {
 }
 
 // Another sync of the same pages would succeed without writing them, so the lines are written to
-// new ones. The lock is held until they are durable: what fails again can still be cut off.
+// new ones. The lock is held until they are durable, so that another failure can be truncated away.
 Status AppendFile::Recover() {
   if (fd_ >= 0) calls_.Close(fd_);
   fd_ = -1;
@@ -110,7 +110,7 @@ Status AppendFile::Recover() {
   if (const int found = calls_.Stat(fd_, info); found != 0) {
     return FileError("write to", path_, -found);
   }
-  // The disk may hold anything in place of the old lines, without a line end.
+  // The disk may hold garbage without a line end in place of the old lines.
   MUSTER_TRY(WriteLines("\n" + unsynced_));
   if (const int synced = calls_.Sync(fd_); synced != 0) {
     calls_.Truncate(fd_, info.size);

@@ -31,7 +31,7 @@ class AppendFileTest : public ::testing::Test {
   const std::string path_ = folder_.path() + "/lines";
 };
 
-TEST_F(AppendFileTest, IsCreatedForItsOwnerAloneWithTheFirstLine) {
+TEST_F(AppendFileTest, FirstLineCreatesAPrivateFile) {
   AppendFile file(path_);
   EXPECT_TRUE(file.Sync());
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -44,7 +44,7 @@ TEST_F(AppendFileTest, IsCreatedForItsOwnerAloneWithTheFirstLine) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
 }
 
-TEST_F(AppendFileTest, NothingStaysOfALineThatDidNotFit) {
+TEST_F(AppendFileTest, LineThatDoesNotFitIsRemoved) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append(std::string(60, 'a')));
   {
@@ -53,24 +53,24 @@ TEST_F(AppendFileTest, NothingStaysOfALineThatDidNotFit) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kFull);
     EXPECT_EQ(Content(), std::string(60, 'a') + "\n");
-    EXPECT_TRUE(file.Append("short")) << "there is room for this one";
+    EXPECT_TRUE(file.Append("short")) << "this one fits";
   }
   ASSERT_TRUE(file.Append(std::string(60, 'c')));
   EXPECT_EQ(Content(), std::string(60, 'a') + "\nshort\n" + std::string(60, 'c') + "\n");
 }
 
-TEST_F(AppendFileTest, HalfALineOfACrashGetsAnEndAndSpoilsNoOther) {
+TEST_F(AppendFileTest, PartialLineOfACrashIsTerminated) {
   Write("whole\nhal");
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("next"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\n");
-  // Also if a killed process leaves it while the file is open.
+  // Also if a killed process left it while the file is open.
   std::ofstream(path_, std::ios::app) << "torn";
   ASSERT_TRUE(file.Append("last"));
   EXPECT_EQ(Content(), "whole\nhal\nnext\ntorn\nlast\n");
 }
 
-TEST_F(AppendFileTest, HalfALineStaysWhereThereIsNoRoomToEndIt) {
+TEST_F(AppendFileTest, PartialLineStaysIfTheDiskIsFull) {
   Write("whole\nhal");
   AppendFile file(path_);
   {
@@ -82,7 +82,7 @@ TEST_F(AppendFileTest, HalfALineStaysWhereThereIsNoRoomToEndIt) {
   EXPECT_EQ(Content(), "whole\nhal\nnext\n");
 }
 
-TEST_F(AppendFileTest, AFileThatWasMovedAwayIsCreatedAnew) {
+TEST_F(AppendFileTest, MovedFileIsCreatedAgain) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("old"));
   std::filesystem::rename(path_, path_ + ".1");
@@ -91,7 +91,7 @@ TEST_F(AppendFileTest, AFileThatWasMovedAwayIsCreatedAnew) {
   EXPECT_EQ(Content(), "new\n");
 }
 
-TEST_F(AppendFileTest, WhatIsThereAlreadyIsNotAppendedAgain) {
+TEST_F(AppendFileTest, ExistingLineIsNotAppendedAgain) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("key", [] { return true; }));
   EXPECT_EQ(Content(), "");
@@ -99,7 +99,7 @@ TEST_F(AppendFileTest, WhatIsThereAlreadyIsNotAppendedAgain) {
   EXPECT_EQ(Content(), "key\n");
 }
 
-TEST_F(AppendFileTest, AFolderThatIsNotThereIsNamed) {
+TEST_F(AppendFileTest, MissingFolderIsNamed) {
   AppendFile file(folder_.path() + "/no/such");
   const Status refused = file.Append("line");
   ASSERT_FALSE(refused);
@@ -151,7 +151,7 @@ TEST_F(AppendFileTest, LinesOfSeveralProcessesNeverMixOnADiskThatFillsUp) {
   EXPECT_EQ(next, std::vector<int>(kProcesses, kLines));
 }
 
-TEST_F(AppendFileTest, WaitsForALineThatAnotherProcessIsWriting) {
+TEST_F(AppendFileTest, WaitsWhileAnotherProcessWritesALine) {
   Write("");
   const int other = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
@@ -216,7 +216,7 @@ class FailingDisk final : public FileCalls {
   int64_t synced_ = 0;
 };
 
-TEST_F(AppendFileTest, LinesThatAFailedSyncMayHaveLostAreAppendedAgain) {
+TEST_F(AppendFileTest, LinesAreAppendedAgainAfterAFailedSync) {
   FailingDisk disk;
   AppendFile file(path_, disk);
   ASSERT_TRUE(file.Append("durable"));
@@ -231,7 +231,7 @@ TEST_F(AppendFileTest, LinesThatAFailedSyncMayHaveLostAreAppendedAgain) {
   EXPECT_EQ(Content(), "durable\n########\n\none\ntwo\nthree\n");
 }
 
-TEST_F(AppendFileTest, ADiskThatKeepsFailingIsTriedAgainByTheNextCall) {
+TEST_F(AppendFileTest, NextCallRetriesAFailingDisk) {
   FailingDisk disk;
   AppendFile file(path_, disk);
   ASSERT_TRUE(file.Append("one"));
@@ -241,15 +241,15 @@ TEST_F(AppendFileTest, ADiskThatKeepsFailingIsTriedAgainByTheNextCall) {
     ASSERT_FALSE(synced);
     EXPECT_NE(synced.error().message.find(path_), std::string::npos) << synced.error().message;
   }
-  EXPECT_FALSE(file.Append("two")) << "nothing is taken before the first is durable";
+  EXPECT_FALSE(file.Append("two")) << "nothing is accepted before the first line is durable";
   EXPECT_EQ(disk.failures, 0);
-  EXPECT_EQ(Content().size(), 4U) << "failed repeats do not fill the disk";
+  EXPECT_EQ(Content().size(), 4U) << "failed retries do not fill the disk";
   ASSERT_TRUE(file.Append("two"));
   ASSERT_TRUE(file.Sync());
   EXPECT_EQ(Content(), "####\n\none\ntwo\n");
 }
 
-TEST(MakePrivateFolders, MakesThemForTheirOwnerAloneAndLeavesOthersAlone) {
+TEST(MakePrivateFolders, MakesPrivateFoldersAndLeavesExistingOnesAlone) {
   const testing::TemporaryFolder folder;
   ASSERT_EQ(mkdir((folder.path() + "/old").c_str(), 0755), 0);
   ASSERT_EQ(chmod((folder.path() + "/old").c_str(), 0755), 0);

@@ -19,7 +19,7 @@ TEST(BackoffTest, PausesDoubleUpToTheLongest) {
   }
 }
 
-TEST(BackoffTest, ProgressStartsPausesAnew) {
+TEST(BackoffTest, ProgressResetsThePause) {
   VirtualEnv env;
   Backoff backoff(env, {}, {.first = 10ms, .longest = 10s});
   for (int i = 0; i < 5; ++i) backoff.Next();
@@ -27,7 +27,7 @@ TEST(BackoffTest, ProgressStartsPausesAnew) {
   EXPECT_LE(backoff.Next(), 20ms);
 }
 
-TEST(BackoffTest, PauseThatWouldMissTheDeadlineIsNotMade) {
+TEST(BackoffTest, DoesNotPausePastTheDeadline) {
   VirtualEnv env;
   Backoff backoff(env);
   const MonoTime before = env.MonoNow();

@@ -13,13 +13,13 @@ TEST(Base64, EncodesWithPadding) {
   EXPECT_EQ(EncodeBase64("\xff\xfe"), "//4=");
 }
 
-TEST(Base64, LongTextsAreOneText) {
+TEST(Base64, LongTextsAreEncodedInOnePiece) {
   const std::string text = EncodeBase64(std::string((size_t{3} << 20) + 1, 'a'));
   EXPECT_EQ(text.size(), (size_t{4} << 20) + 4);
   EXPECT_EQ(text.find('='), text.size() - 2);
 }
 
-TEST(Base64, DecodesWhatWasEncodedAndNothingElse) {
+TEST(Base64, DecodesOnlyValidBase64) {
   for (const std::string bytes : {"", "f", "fo", "foo", "\xff\xfe"}) {
     EXPECT_EQ(DecodeBase64(EncodeBase64(bytes)), bytes);
   }

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Condition, NotifyWakesOnlyWhoWaits) {
+TEST(Condition, NotifyWakesOnlyWaiters) {
   Mutex mutex;
   Condition changed(RealEnv());
   int waiting = 0;
@@ -39,7 +39,7 @@ TEST(Condition, NotifyWakesOnlyWhoWaits) {
   EXPECT_EQ(tokens, 0);
 }
 
-TEST(Condition, TimeOutAndStopEndAWait) {
+TEST(Condition, TimeoutAndStopEndAWait) {
   Mutex mutex;
   Condition changed(RealEnv());
   MutexLock lock(mutex);

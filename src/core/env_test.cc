@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-TEST(Env, SleepTakesItsTime) {
+TEST(Env, SleepLastsAsLongAsRequested) {
   const MonoTime before = RealEnv().MonoNow();
   EXPECT_TRUE(RealEnv().Sleep(20ms, {}));
   EXPECT_GE(RealEnv().MonoNow() - before, 20ms);
@@ -44,7 +44,7 @@ TEST(Env, TimeWhileSuspendedCounts) {
   int status = 0;
   ASSERT_EQ(waitpid(outer, &status, 0), outer);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kSeparate) GTEST_SKIP() << "no namespaces of time here";
+  if (WEXITSTATUS(status) == kSeparate) GTEST_SKIP() << "time namespaces are not available";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
@@ -97,7 +97,7 @@ TEST(Result, PassesValuesAndFailuresOn) {
   EXPECT_EQ(Quarter(6).error().Within("six").ToString(), "six: odd (double it first)");
 }
 
-TEST(Result, EveryCodeHasANameOfItsOwn) {
+TEST(Result, EveryCodeHasADistinctName) {
   std::set<std::string_view> names;
   for (int code = 0; code <= static_cast<int>(Code::kInternal); ++code) {
     names.insert(CodeName(static_cast<Code>(code)));

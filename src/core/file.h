@@ -35,9 +35,8 @@ Status MakePrivateFolders(const std::string& path);
 //   is not removed, since it may be a complete line that an editor left unterminated; if it is
 //   torn, readers find one bad line.
 // - After a failed sync it is unknown which lines reached the disk, and the kernel reports the
-// error
-//   only once. So lines are remembered until they are durable, and appended again to a file opened
-//   anew: they may be there twice, and what the disk holds in their place is a line of its own.
+//   error only once. So lines are kept in memory until they are durable, and appended again to the
+//   reopened file: they may occur twice, separated from whatever the disk holds in their place.
 //
 // A file that was moved or deleted is created again. Anything but a regular file, such as a pipe,
 // is written to directly, without waiting.

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-TEST(ReadFile, GivesTheBytesUpToTheLimit) {
+TEST(ReadFile, ReadsUpToTheLimit) {
   const testing::TemporaryFolder folder;
   std::string content(200'000, 'x');
   content[70'000] = '\0';
@@ -18,7 +18,7 @@ TEST(ReadFile, GivesTheBytesUpToTheLimit) {
   EXPECT_NE(too_large.error().message.find(path), std::string::npos);
 }
 
-TEST(ReadFile, NamesWhatCannotBeReadAndWhy) {
+TEST(ReadFile, ErrorsHavePathAndReason) {
   auto missing = ReadFile("/nonexistent/muster", 10);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Code::kInvalid);

@@ -23,14 +23,14 @@ TEST(Guard, TurnsExceptionsIntoErrors) {
   EXPECT_EQ(thrown.error().message, "adding: unexpected error: type must be number");
 }
 
-TEST(Guard, NothingLeavesAThread) {
+TEST(Guard, NoExceptionLeavesAThread) {
   EXPECT_EQ(GuardedThread("adding", []() -> Status { throw 42; }).error().message,
             "adding: unexpected error: an exception without a message");
   EXPECT_FALSE(LogThrown("adding", [] { throw 42; }));
   EXPECT_TRUE(LogThrown("adding", [] {}));
 }
 
-TEST(Guard, OnlyTheEndOfASimulatedProcessPasses) {
+TEST(Guard, OnlyProcessEndPassesThrough) {
   EXPECT_EQ(Guarded("adding", []() -> Status { throw 42; }).error().message,
             "adding: unexpected error: an exception without a message");
   EXPECT_THROW(static_cast<void>(Guarded("adding", []() -> Status { throw ProcessEnd(); })),

@@ -14,7 +14,7 @@ std::string Packed() {
   return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
 }
 
-TEST(Gzip, UnpacksWhatIsWhole) {
+TEST(Gzip, UnpacksCompleteData) {
   const auto unpacked = Gunzip(Packed(), 600);
   ASSERT_TRUE(unpacked) << unpacked.error().ToString();
   EXPECT_EQ(unpacked->size(), 600u);
@@ -27,7 +27,7 @@ TEST(Gzip, UnpacksEveryMember) {
   EXPECT_EQ(unpacked->size(), 1'200u);
 }
 
-TEST(Gzip, EveryShorterTextIsCorrupt) {
+TEST(Gzip, EveryTruncationIsCorrupt) {
   for (size_t size = 0; size < Packed().size(); ++size) {
     const auto unpacked = Gunzip(Packed().substr(0, size), 1'000);
     ASSERT_FALSE(unpacked) << size;
@@ -35,7 +35,7 @@ TEST(Gzip, EveryShorterTextIsCorrupt) {
   }
 }
 
-TEST(Gzip, FlippedByteIsNeverAnotherText) {
+TEST(Gzip, FlippedByteNeverYieldsAnotherText) {
   const std::string whole = *Gunzip(Packed(), 600);
   for (size_t at = 0; at < Packed().size(); ++at) {
     std::string damaged = Packed();
@@ -46,13 +46,13 @@ TEST(Gzip, FlippedByteIsNeverAnotherText) {
   }
 }
 
-TEST(Gzip, SomethingElseAfterwardsIsCorrupt) {
+TEST(Gzip, TrailingGarbageIsCorrupt) {
   EXPECT_EQ(Gunzip(Packed() + "more", 1'000).error().code, Code::kCorrupt);
 }
 
 TEST(Gzip, StopsAtTheLimit) { EXPECT_EQ(Gunzip(Packed(), 599).error().code, Code::kInvalid); }
 
-TEST(Gzip, WhatItPacksUnpacksToTheSame) {
+TEST(Gzip, PackedTextUnpacksToTheSame) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += std::to_string(i * 7919 % 10'007);
   for (const std::string& each : {std::string(), std::string("x"), text}) {

@@ -44,7 +44,7 @@ bool JsonFields::Is(std::string_view name, bool good, std::string_view wanted) {
 
 Status JsonFields::Check(std::string_view what) const {
   if (good()) return {};
-  return Error{Code::kCorrupt, std::string(what) + " is not one of ours: " + mistake_,
+  return Error{Code::kCorrupt, std::string(what) + " is damaged or not Muster's: " + mistake_,
                "use a namespace of its own for each deployment"};
 }
 

@@ -53,7 +53,7 @@ class JsonFields {
   void Mistake(std::string words);
   bool good() const { return mistake_.empty(); }
 
-  // kCorrupt: "WHAT is not one of ours: MISTAKE".
+  // kCorrupt: "WHAT is damaged or not Muster's: MISTAKE".
   Status Check(std::string_view what) const;
 
  private:
@@ -71,7 +71,7 @@ class JsonFields {
     if constexpr (std::same_as<T, Json>) {
       value = json;
     } else if constexpr (std::same_as<T, std::string>) {
-      if (Is(name, json.is_string(), "a text")) value = json.get<std::string>();
+      if (Is(name, json.is_string(), "a string")) value = json.get<std::string>();
     } else if constexpr (std::same_as<T, bool>) {
       if (Is(name, json.is_boolean(), "true or false")) value = json.get<bool>();
     } else if constexpr (std::floating_point<T>) {
@@ -80,7 +80,7 @@ class JsonFields {
       const bool fits = json.is_number_unsigned()
                             ? std::in_range<T>(json.get<uint64_t>())
                             : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
-      if (Is(name, fits, "a whole number within its limits")) value = json.get<T>();
+      if (Is(name, fits, "an integer in range")) value = json.get<T>();
     } else if constexpr (IsOptional<T>::value) {
       if (json.is_null()) {
         value = std::nullopt;

@@ -29,7 +29,7 @@ Result<All> ReadAll(std::string_view text) {
   return all;
 }
 
-TEST(JsonFields, TakesNullForAnOptionalThatIsNone) {
+TEST(JsonFields, NullReadsAsAnEmptyOptional) {
   std::optional<std::string> text = "before";
   JsonFields fields(Json::parse(R"({"text": null})"));
   const auto read = fields.Read("text", text).Check("it");
@@ -37,7 +37,7 @@ TEST(JsonFields, TakesNullForAnOptionalThatIsNone) {
   EXPECT_FALSE(text);
 }
 
-TEST(JsonFields, ReadsWhatIsThereAndKeepsTheRest) {
+TEST(JsonFields, ReadsExistingMembersAndKeepsOtherValues) {
   const auto all =
       ReadAll(R"({"text":"t","fraction":1,"list":["a","b"],"map":{"k":"v"},"any":[1],"newer":{}})");
   ASSERT_TRUE(all) << all.error().message;
@@ -51,39 +51,39 @@ TEST(JsonFields, ReadsWhatIsThereAndKeepsTheRest) {
   EXPECT_TRUE(ReadAll("{}"));
 }
 
-TEST(JsonFields, TheFirstMistakeIsSaid) {
+TEST(JsonFields, FirstMistakeIsReported) {
   for (const auto& [text, mistake] : {
            std::pair("", "it is not JSON"),
            std::pair("[]", "it is not an object"),
-           std::pair(R"({"number":[],"text":1})", "'text' is not a text"),
-           std::pair(R"({"number":[]})", "'number' is not a whole number within its limits"),
-           std::pair(R"({"number":1.5})", "'number' is not a whole number within its limits"),
-           std::pair(R"({"number":4294967297})",
-                     "'number' is not a whole number within its limits"),
-           std::pair(R"({"number":18446744073709551615})",
-                     "'number' is not a whole number within its limits"),
+           std::pair(R"({"number":[],"text":1})", "'text' is not a string"),
+           std::pair(R"({"number":[]})", "'number' is not an integer in range"),
+           std::pair(R"({"number":1.5})", "'number' is not an integer in range"),
+           std::pair(R"({"number":4294967297})", "'number' is not an integer in range"),
+           std::pair(R"({"number":18446744073709551615})", "'number' is not an integer in range"),
            std::pair(R"({"flag":0})", "'flag' is not true or false"),
            std::pair(R"({"fraction":"x"})", "'fraction' is not a number"),
            std::pair(R"({"list":{}})", "'list' is not a list"),
-           std::pair(R"({"list":["a",1]})", "'list' is not a text"),
+           std::pair(R"({"list":["a",1]})", "'list' is not a string"),
            std::pair(R"({"map":[]})", "'map' is not an object"),
-           std::pair(R"({"map":{"k":null}})", "'map' is not a text"),
+           std::pair(R"({"map":{"k":null}})", "'map' is not a string"),
        }) {
     const auto all = ReadAll(text);
     ASSERT_FALSE(all) << text;
     EXPECT_EQ(all.error().code, Code::kCorrupt);
-    EXPECT_EQ(all.error().message, "the record 'x' is not one of ours: " + std::string(mistake));
+    EXPECT_EQ(all.error().message,
+              "the record 'x' is damaged or not Muster's: " + std::string(mistake));
   }
 }
 
-TEST(JsonFields, WhatIsNeededHasToBeThere) {
+TEST(JsonFields, RequiredMemberMustExist) {
   int number = 0;
   JsonFields fields(Json::object());
   fields.Need("number", number);
-  EXPECT_EQ(fields.Check("it").error().message, "it is not one of ours: 'number' is missing");
+  EXPECT_EQ(fields.Check("it").error().message,
+            "it is damaged or not Muster's: 'number' is missing");
 }
 
-TEST(JsonFields, WhatIsShownNeverThrows) {
+TEST(JsonFields, DisplayHelpersNeverThrow) {
   for (const char* text : {"null", "[]", "\"x\"", "5", R"({"a":[]})", R"({"a":null})", "{}"}) {
     const Json json = Json::parse(text);
     EXPECT_EQ(TextIn(json, "a"), "") << text;

@@ -36,7 +36,7 @@ TEST(Json, ErrorsSayWhereAndWhy) {
   EXPECT_EQ(ErrorOf("[1e999]").substr(0, 9), "f.json:1:");
 }
 
-TEST(Json, RefusesAKeyTwiceAndPointsAtTheSecond) {
+TEST(Json, RejectsDuplicateKeysAtTheSecond) {
   EXPECT_EQ(ErrorOf("{\"a\\\"b\":1,\n \"a\\\"b\":2}"),
             "f.json:2:2: the key \"a\"b\" occurs twice in this object");
   EXPECT_EQ(ErrorOf(R"({"x\\":1,"x\\":2})"),
@@ -44,7 +44,7 @@ TEST(Json, RefusesAKeyTwiceAndPointsAtTheSecond) {
   EXPECT_TRUE(ParseJson(R"({"a":{"a":1},"b":{"a":1}})", "f.json"));
 }
 
-TEST(Json, RefusesIntegersThatATreeWouldRound) {
+TEST(Json, RejectsIntegersThatATreeWouldRound) {
   EXPECT_TRUE(ParseJson("[18446744073709551615,-9223372036854775808,1e30]", "f.json"));
   EXPECT_EQ(ErrorOf("[1,18446744073709551616]"),
             "f.json:1:4: the integer does not fit into 64 bits");
@@ -80,7 +80,7 @@ TEST(Json, WritesBadUtf8AsReplacementCharacters) {
   EXPECT_EQ(ToJsonText(Json{{"a", "x\xff"}}), "{\"a\":\"x\xEF\xBF\xBD\"}");
 }
 
-TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
+TEST(Json, RandomTextIsParsedLikeTheLibraryOrRejected) {
   uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -102,7 +102,7 @@ TEST(Json, RandomTextIsParsedAsTheLibraryDoesOrRefused) {
 }
 
 // Objects destroyed after the thread-locals can still parse.
-TEST(Json, IsReadWhileTheProcessEnds) {
+TEST(Json, CanBeParsedWhileTheProcessExits) {
   struct Late {
     ~Late() { _exit(Json::parse(R"({"a":[1]})")["a"][0] == 1 ? 7 : 1); }
   };
@@ -116,7 +116,7 @@ TEST(Json, IsReadWhileTheProcessEnds) {
 }
 
 // Ordinary text takes the fast parser: the result must be the same.
-TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
+TEST(Json, OrdinaryTextIsParsedLikeTheLibrary) {
   constexpr std::string_view kTokens[] = {"{",
                                           "}",
                                           "[",
@@ -187,7 +187,7 @@ TEST(Json, OrdinaryTextIsReadAsTheLibraryDoes) {
   EXPECT_GT(read, 10'000);
 }
 
-TEST(AppendJsonString, WhatItWritesReadsAsTheSame) {
+TEST(AppendJsonString, WrittenStringsReadBackUnchanged) {
   std::string all;
   for (int c = 0; c < 128; ++c) all += static_cast<char>(c);
   all += "\u00e4\U0001f600";
@@ -198,7 +198,7 @@ TEST(AppendJsonString, WhatItWritesReadsAsTheSame) {
   EXPECT_EQ(read->get<std::string>(), all);
 }
 
-TEST(AppendJsonString, WhatIsNotUtf8IsReplaced) {
+TEST(AppendJsonString, InvalidUtf8IsReplaced) {
   std::string json;
   AppendJsonString(json,
                    "a\xff"

@@ -20,7 +20,7 @@ TEST(JsonValueTest, BracesMakeObjectsOfPairsAndArraysOfTheRest) {
   EXPECT_EQ(Json::object().dump(), "{}");
 }
 
-TEST(JsonValueTest, WhatIsParsedIsPrintedAsItWas) {
+TEST(JsonValueTest, ParsedTextIsPrintedUnchanged) {
   for (const char* text :
        {"null", "true", "-1", "18446744073709551615", "-9223372036854775808", "1.0", "1e+300",
         "0.1", R"("\"\\\b\f\n\r\t\u0001é")", R"([1,[2,[]],{}])", R"({"b":1,"a":{"c":[null]}})"}) {
@@ -32,7 +32,7 @@ TEST(JsonValueTest, WhatIsParsedIsPrintedAsItWas) {
   EXPECT_EQ(Json(std::numeric_limits<double>::infinity()).dump(), "null");
 }
 
-TEST(JsonValueTest, WhatIsNotJsonThrowsOrIsDiscarded) {
+TEST(JsonValueTest, InvalidJsonThrowsOrIsDiscarded) {
   for (const char* text : {"", "{", "[1,]", "nul", "1 2", "\"\xff\"", "{\"a\" 1}"}) {
     EXPECT_THROW(Json::parse(text), Json::Exception) << text;
     const Json discarded = Json::parse(text, nullptr, false);
@@ -43,7 +43,7 @@ TEST(JsonValueTest, WhatIsNotJsonThrowsOrIsDiscarded) {
   }
 }
 
-TEST(JsonValueTest, OfAKeyThatStandsTwiceTheLastValueCounts) {
+TEST(JsonValueTest, LastOfDuplicateKeysWins) {
   EXPECT_EQ(Json::parse(R"({"a":1,"b":2,"a":3})").dump(), R"({"a":3,"b":2})");
   std::string text = "{";
   for (int i = 0; i < 1000; ++i)
@@ -78,7 +78,7 @@ TEST(JsonValueTest, NumbersAreComparedByTheirValue) {
   EXPECT_NE(Json::parse(R"({"a":1,"b":2})"), Json::parse(R"({"b":2,"a":1})"));
 }
 
-TEST(JsonValueTest, ANumberThatDoesNotFitIsCutToTheRange) {
+TEST(JsonValueTest, NumberThatDoesNotFitIsClamped) {
   EXPECT_EQ(Json(1e300).get<int64_t>(), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(Json(-1e300).get<int64_t>(), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(Json(1e300).get<uint64_t>(), std::numeric_limits<uint64_t>::max());

@@ -71,13 +71,13 @@ TEST_F(LogTest, SecretsAreRedactedInMessageAndFields) {
   }
 }
 
-TEST_F(LogTest, ALineBreakCannotForgeAnEvent) {
+TEST_F(LogTest, LineBreakCannotForgeAnEvent) {
   SetLogging(Level::kInfo, LogFormat::kText);
   std::string text = Capture([] { Log(Level::kInfo, "a\nb", {{"k", "c\nd"}}); });
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
-TEST_F(LogTest, LinesOfThreadsNeverMix) {
+TEST_F(LogTest, LinesOfThreadsNeverInterleave) {
   SetLogging(Level::kInfo, LogFormat::kJson);
   std::string text = Capture([] {
     std::vector<std::jthread> threads;

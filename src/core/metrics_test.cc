@@ -12,7 +12,7 @@ bool HasLine(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-TEST(Metrics, ADigestTellsWhereMostOfAHistogramLies) {
+TEST(Metrics, DigestHasQuantilesOfAHistogram) {
   Metrics metrics;
   const Metrics::Labels labels{{"run", "r"}};
   auto seconds = metrics.GetHistogram("write_seconds", "Of a batch.", {0.01, 0.1, 1}, labels);

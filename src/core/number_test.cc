@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-TEST(Number, IsTheWholeText) {
+TEST(Number, ParsesOnlyTheWholeText) {
   EXPECT_EQ(ParseNumber<int64_t>("-42"), -42);
   EXPECT_EQ(ParseNumber<double>("1.5e3"), 1500);
   for (const char* text : {"", " 1", "1 ", "+1", "0x10", "one", "1,5", "1.5", "--1", "-"}) {
@@ -18,7 +18,7 @@ TEST(Number, IsTheWholeText) {
   }
 }
 
-TEST(Number, FitsItsType) {
+TEST(Number, MustFitItsType) {
   EXPECT_EQ(ParseNumber<int64_t>("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(ParseNumber<int64_t>("9223372036854775808"), std::nullopt);
   EXPECT_EQ(ParseNumber<int>("4294967297"), std::nullopt);

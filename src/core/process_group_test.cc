@@ -40,7 +40,7 @@ class ProcessGroupTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(ProcessGroupTest, AllOfItDiesWithAProcessThatIsKilled) {
+TEST_F(ProcessGroupTest, GroupDiesWithAKilledProcess) {
   const pid_t owner = fork();
   if (owner == 0) {
     const auto group = ProcessGroup::Make();
@@ -56,7 +56,7 @@ TEST_F(ProcessGroupTest, AllOfItDiesWithAProcessThatIsKilled) {
   EXPECT_TRUE(Await([&] { return AllDead(); }));
 }
 
-TEST_F(ProcessGroupTest, AllOfItDiesWithTheObject) {
+TEST_F(ProcessGroupTest, GroupDiesWithTheObject) {
   auto group = *ProcessGroup::Make();
   const auto pid = group->Start(Stayers());
   ASSERT_TRUE(pid) << pid.error().ToString();
@@ -68,7 +68,7 @@ TEST_F(ProcessGroupTest, AllOfItDiesWithTheObject) {
   EXPECT_TRUE(Await([&] { return AllDead(); }));
 }
 
-TEST_F(ProcessGroupTest, AProgramIsTheCallersToWaitFor) {
+TEST_F(ProcessGroupTest, CallerWaitsForAProgram) {
   const auto group = *ProcessGroup::Make();
   for (const int code : {0, 7}) {
     const auto pid = group->Start({.command = {"sh", "-c", "test \"$A\" = b && exit $CODE"},
@@ -80,7 +80,7 @@ TEST_F(ProcessGroupTest, AProgramIsTheCallersToWaitFor) {
   }
 }
 
-TEST_F(ProcessGroupTest, AProgramThatIsNotThereIsAnError) {
+TEST_F(ProcessGroupTest, MissingProgramIsAnError) {
   const auto group = *ProcessGroup::Make();
   const auto pid = group->Start({.command = {"/no/such/program"}});
   ASSERT_FALSE(pid);

@@ -32,7 +32,7 @@ TEST_F(SecretsTest, FilesLoseOneTrailingNewline) {
   EXPECT_EQ(Redact("<from a file\n>"), "<***>");
 }
 
-TEST_F(SecretsTest, ReferencesAreCountedAlsoWhereTheyAreEncoded) {
+TEST_F(SecretsTest, EncodedReferencesAreCounted) {
   EXPECT_EQ(CountSecretReferences("a $5 {x} $ {"), 0u);
   EXPECT_EQ(CountSecretReferences("${env:A}-${env:B"), 2u);
   EXPECT_EQ(CountSecretReferences("%24{env:A}$%7bfile:/x%7D"), 2u);
@@ -91,14 +91,14 @@ TEST_F(SecretsTest, ErrorsNameTheReference) {
   }
 }
 
-TEST_F(SecretsTest, AnUnterminatedReferenceIsRefusedWithoutItsText) {
+TEST_F(SecretsTest, UnterminatedReferenceIsRejectedWithoutItsText) {
   auto result = ExpandSecrets("x ${hunter2");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::kInvalid);
   EXPECT_EQ(result.error().ToString().find("hunter2"), std::string::npos);
 }
 
-TEST_F(SecretsTest, TellsAReferenceFromALiteral) {
+TEST_F(SecretsTest, DistinguishesReferencesFromLiterals) {
   EXPECT_TRUE(IsSecretReference("${env:A}"));
   EXPECT_TRUE(IsSecretReference("${file:/a}"));
   EXPECT_FALSE(IsSecretReference("hunter2"));

@@ -5,12 +5,12 @@
 namespace muster {
 namespace {
 
-TEST(Sha256, GivesTheDigestsOfTheStandard) {
+TEST(Sha256, MatchesTheStandardsDigests) {
   EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
+TEST(Sha256, PiecesHaveTheDigestOfTheWhole) {
   Sha256 digest;
   digest.Add("a");
   digest.Add("");
@@ -19,7 +19,7 @@ TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
 }
 
 // Test case 2 of RFC 4231.
-TEST(Sha256, GivesTheHmacOfTheStandard) {
+TEST(Sha256, MatchesTheStandardsHmac) {
   EXPECT_EQ(Hex(HmacSha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-TEST(Suggest, SuggestsWhatIsNearAndNothingElse) {
+TEST(Suggest, SuggestsOnlySimilarWords) {
   std::vector<std::string> commands{"doctor", "demo", "sim", "completions"};
   EXPECT_EQ(DidYouMean("docter", commands), "doctor");
   EXPECT_EQ(DidYouMean("dmeo", commands), "demo");

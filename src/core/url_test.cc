@@ -29,7 +29,7 @@ TEST(Url, SplitsEveryPart) {
   EXPECT_EQ(url.Param("other"), std::nullopt);
 }
 
-TEST(Url, TakesAPathWithoutAuthority) {
+TEST(Url, AcceptsAPathWithoutAuthority) {
   EXPECT_EQ(Parse("memory:").path, "");
   EXPECT_EQ(Parse("sqlite:muster.db").path, "muster.db");
   EXPECT_EQ(Parse("sqlite:dir/a%20b.db?namespace=x").path, "dir/a b.db");
@@ -37,13 +37,13 @@ TEST(Url, TakesAPathWithoutAuthority) {
   EXPECT_EQ(Parse("sqlite:///var/lib/m.db").path, "/var/lib/m.db");
 }
 
-TEST(Url, TakesAnIpv6HostAndAnEncodedSocketFolder) {
+TEST(Url, AcceptsAnIpv6HostAndAnEncodedSocketFolder) {
   EXPECT_EQ(Parse("postgresql://[::1]:5432/db").host, "::1");
   EXPECT_EQ(Parse("postgresql://[::1]:5432/db").port, 5432);
   EXPECT_EQ(Parse("postgresql://%2Ftmp/db").host, "/tmp");
 }
 
-TEST(Url, LeavesOutPortAndQueryThatAreEmpty) {
+TEST(Url, EmptyPortAndQueryAreAbsent) {
   Url url = Parse("postgresql://host:/db?&a&b=");
   EXPECT_EQ(url.port, std::nullopt);
   EXPECT_EQ(url.query, (Query{{"a", ""}, {"b", ""}}));
@@ -72,7 +72,7 @@ TEST(Url, EveryErrorIsInvalidAndRepeatsNothing) {
   EXPECT_FALSE(ParseUrl("x:" + std::string(8192, 'a')));
 }
 
-TEST(Url, EncodedPartsComeBackAsTheyWere) {
+TEST(Url, EncodedPartsDecodeToTheOriginal) {
   uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -91,7 +91,7 @@ TEST(Url, EncodedPartsComeBackAsTheyWere) {
   }
 }
 
-TEST(Url, RandomTextIsParsedOrRefusedAsInvalid) {
+TEST(Url, RandomTextIsParsedOrInvalid) {
   uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);

@@ -119,7 +119,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto anchored = anchors_.find(anchor);
     if (anchored == anchors_.end()) {
-      throw Refusal{PositionAt(mark), "the alias stands inside of what it stands for"};
+      throw Refusal{PositionAt(mark), "the alias refers to a value that contains it"};
     }
     Spend(CountNodes(anchored->second), mark);
     if (open_.size() + DepthOf(anchored->second) > limits_.depth) RefuseDepth(mark);
@@ -203,7 +203,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void AddKey(OpenNode& map, YamlNode key) {
     if (key.kind != YamlNode::Kind::kScalar) {
-      throw Refusal{key.position, "a key must be a plain or quoted text"};
+      throw Refusal{key.position, "a key must be a plain or quoted string"};
     }
     auto [first, is_new] = map.keys.emplace(key.text, key.position);
     if (!is_new) {

@@ -50,7 +50,7 @@ TEST(Yaml, ReadsTheCommonShapes) {
   EXPECT_EQ(ShowText("a: !!str 5"), "{a:'5'}");
 }
 
-TEST(Yaml, NodesKnowWhereTheyStand) {
+TEST(Yaml, NodesHavePositions) {
   auto document = ParseYaml("é: 1\nb:\n  - ü: [x, y]\n", "p.yaml");
   ASSERT_TRUE(document);
   const YamlNode& list = document->root.Find("b")->items.at(0).entries.at(0).value;
@@ -60,7 +60,7 @@ TEST(Yaml, NodesKnowWhereTheyStand) {
   EXPECT_EQ(document->root.Find("missing"), nullptr);
 }
 
-TEST(Yaml, ALongLineIsReadAtOnce) {
+TEST(Yaml, LongLineIsParsedQuickly) {
   // Columns are counted in characters: counting each from the line start would take hours.
   std::string text = "[";
   while (text.size() < 2'000'000) text += "é, ";
@@ -75,7 +75,7 @@ TEST(Yaml, ALongLineIsReadAtOnce) {
   EXPECT_EQ(items.back().position, (TextPosition{1, 2 + 3 * (items.size() - 1)}));
 }
 
-TEST(Yaml, PositionsAreThoseOfTheText) {
+TEST(Yaml, PositionsMatchTheText) {
   const std::string text = "ä:\n  - x\r\n  - {é: \"€ü\", z: [ 😀, y ]}\n" + std::string(300, '#') +
                            "é\nb: " + std::string(600, ' ') + "é\n";
   const auto document = ParseYaml(text, "p.yaml");
@@ -104,23 +104,23 @@ TEST(Yaml, ErrorsSayWhereAndWhy) {
   EXPECT_EQ(ErrorOf("a: *nowhere").substr(0, 12), "p.yaml:1:4: ");
 }
 
-TEST(Yaml, RefusesAKeyTwiceAndNamesBothPlaces) {
+TEST(Yaml, RejectsDuplicateKeysWithBothPositions) {
   EXPECT_EQ(ErrorOf("a: 1\nb: 2\na: 3\n"),
             "p.yaml:3:1: the key \"a\" occurs twice in this map, first at 1:1");
   EXPECT_EQ(ErrorOf("{a: 1, \"a\": 2}"),
             "p.yaml:1:8: the key \"a\" occurs twice in this map, first at 1:2");
 }
 
-TEST(Yaml, RefusesWhatAPlanNeverNeeds) {
+TEST(Yaml, RejectsUnsupportedYaml) {
   EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "p.yaml:2:1: a second document begins here");
-  EXPECT_EQ(ErrorOf("[a]: 1"), "p.yaml:1:1: a key must be a plain or quoted text");
+  EXPECT_EQ(ErrorOf("[a]: 1"), "p.yaml:1:1: a key must be a plain or quoted string");
   EXPECT_EQ(ErrorOf("a: !ruby/object x"), "p.yaml:1:4: the tag !ruby/object is not supported");
   EXPECT_EQ(ErrorOf("!!set {a}"), "p.yaml:1:1: the tag tag:yaml.org,2002:set is not supported");
 }
 
 TEST(Yaml, ExpandsAliases) {
   EXPECT_EQ(ShowText("a: &x [1, 2]\nb: *x\nc: [*x]\n"), "{a:[1 2] b:[1 2] c:[[1 2]]}");
-  EXPECT_EQ(ErrorOf("&x [*x]"), "p.yaml:1:5: the alias stands inside of what it stands for");
+  EXPECT_EQ(ErrorOf("&x [*x]"), "p.yaml:1:5: the alias refers to a value that contains it");
 }
 
 TEST(Yaml, BoundsBytesDepthAndNodes) {
@@ -134,7 +134,7 @@ TEST(Yaml, BoundsBytesDepthAndNodes) {
   EXPECT_NE(ErrorOf(std::string(100'000, '{')), "accepted");
 }
 
-TEST(Yaml, ABillionLaughsEndAtTheLimit) {
+TEST(Yaml, BillionLaughsStopAtTheLimit) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     std::string last = "*a" + std::to_string(i - 1);
@@ -145,7 +145,7 @@ TEST(Yaml, ABillionLaughsEndAtTheLimit) {
   EXPECT_NE(ErrorOf(bomb).find("more than 100000 values"), std::string::npos) << ErrorOf(bomb);
 }
 
-TEST(Yaml, RandomTextIsReadOrRefusedAsInvalid) {
+TEST(Yaml, RandomYamlIsParsedOrInvalid) {
   uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);

@@ -21,7 +21,7 @@ Result<std::unique_ptr<EventLog>> OpenPostgresEventLog(const std::string& uri,
                                                        const std::string& space, Env& env,
                                                        const EventLogOptions& options);
 
-// Reads a table written by others: `options.table`, with the slots given in `options`.
+// Reads a table written by another library: `options.table`, with the slots given in `options`.
 Result<std::unique_ptr<EventLog>> OpenPostgresTableLog(const std::string& uri, Env& env,
                                                        const EventLogOptions& options);
 

@@ -41,7 +41,7 @@ class AppendLine {
 
   Result<StreamAppend> Read() const {
     if (!json_.is_object()) return Invalid("an event is an object");
-    MUSTER_TRY(NothingElse());
+    MUSTER_TRY(CheckFieldNames());
     StreamAppend append;
     NewEvent event;
     MUSTER_TRY(Text("stream", append.stream));
@@ -62,14 +62,14 @@ class AppendLine {
                  R"(write {"stream":"order-1","type":"Placed","payload":{…}})"};
   }
 
-  Status NothingElse() const {
+  Status CheckFieldNames() const {
     static constexpr std::string_view kFields[] = {
         "stream", "type",     "payload", "payload_text", "metadata", "metadata_text",
         "id",     "expected", "version", "position",     "time_ms"};
     for (const auto& [key, value] : json_.items()) {
       const bool known =
           std::find(std::begin(kFields), std::end(kFields), key) != std::end(kFields);
-      if (!known) return Invalid("an event has no field '" + key + "'");
+      if (!known) return Invalid("unknown event field '" + key + "'");
     }
     return {};
   }
@@ -109,7 +109,7 @@ class AppendLine {
     if (!json_.contains("version")) return expected;
     const Json& version = json_["version"];
     if (!version.is_number_integer() || version.get<int64_t>() < 1) {
-      return Invalid("'version' is not a version of an event");
+      return Invalid("'version' is not an event version");
     }
     const int64_t before = version.get<int64_t>() - 1;
     if (expected != kAnyVersion && expected != before) {

@@ -21,7 +21,7 @@ TEST(EventToJson, KeepsAPayloadThatIsJsonByteForByte) {
             R"("metadata_text":"not\nJSON"})");
 }
 
-TEST(AppendFromJson, TakesPayloadsAsTheyAreWritten) {
+TEST(AppendFromJson, KeepsPayloadsVerbatim) {
   auto append = AppendFromJson(
       R"({"stream":"s","type":"T","payload": {"a": 1.0, "b": 1e3} ,"expected":4,"id":"i"})", "in");
   ASSERT_TRUE(append) << append.error().ToString();
@@ -32,7 +32,7 @@ TEST(AppendFromJson, TakesPayloadsAsTheyAreWritten) {
   EXPECT_EQ(append->events[0].id, "i");
 }
 
-TEST(AppendFromJson, TakesWhatEventToJsonWrites) {
+TEST(AppendFromJson, AcceptsOutputOfEventToJson) {
   for (const std::string payload :
        {R"({"a": 1.0})", "not\nJSON", "", "\"text\"", "[ 1e3 ]", "null"}) {
     const Event event{.position = 7,
@@ -56,7 +56,7 @@ TEST(AppendFromJson, TakesWhatEventToJsonWrites) {
   }
 }
 
-TEST(AppendFromJson, SaysWhatIsWrongAndWhere) {
+TEST(AppendFromJson, ErrorsHaveReasonAndPosition) {
   for (const char* line :
        {"[]", "{}", R"({"stream":"s"})", R"({"stream":"","type":"T"})",
         R"({"stream":"s","type":"T","more":1})", R"({"stream")",

@@ -63,7 +63,7 @@ class EventLogContract : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<EventLog> log_;
 };
 
-TEST_P(EventLogContract, WhatWasAppendedIsReadByteForByte) {
+TEST_P(EventLogContract, AppendedEventsAreReadByteForByte) {
   const std::vector<NewEvent> events{
       {.type = "Ordered", .payload = R"({"total": 1.0, "x": 1e3})", .metadata = "", .id = "a"},
       {.type = "Paid", .payload = "no JSON: \"ü\" \\", .metadata = R"({"by":"me"})", .id = "b"}};
@@ -85,7 +85,7 @@ TEST_P(EventLogContract, WhatWasAppendedIsReadByteForByte) {
   EXPECT_LT((*read)[0].position, (*read)[1].position);
 }
 
-TEST_P(EventLogContract, AnEventWithoutAnIdGetsOneOfItsOwn) {
+TEST_P(EventLogContract, EventWithoutAnIdGetsAUniqueOne) {
   Append("s", kAnyVersion, {{"T"}, {"T"}});
   const auto all = All();
   ASSERT_EQ(all.size(), 2u);
@@ -93,7 +93,7 @@ TEST_P(EventLogContract, AnEventWithoutAnIdGetsOneOfItsOwn) {
   EXPECT_NE(all[0].id, all[1].id);
 }
 
-TEST_P(EventLogContract, AppendToAnotherVersionThanExpectedIsAConflictAndAppendsNothing) {
+TEST_P(EventLogContract, UnexpectedVersionIsAConflictAndAppendsNothing) {
   EXPECT_EQ(Append("s", 0, {{"A"}, {"B"}}), 2);
   EXPECT_EQ(Append("s", 2, {{"C"}}), 3);
   for (const int64_t wrong : {0, 1, 2, 4, 7}) {
@@ -124,7 +124,7 @@ TEST_P(EventLogContract, BatchOverStreamsIsAllOrNothing) {
   EXPECT_EQ(types, "ABCDEF");
 }
 
-TEST_P(EventLogContract, AppendsInTheOrderGivenAlsoWhereStreamsTakeTurns) {
+TEST_P(EventLogContract, AppendsInTheGivenOrderAcrossStreams) {
   Append("a", 0, {{"0"}});
   const std::vector<StreamAppend> turns{{"b", 0, {{"1"}, {"2"}}},    {"a", kAnyVersion, {{"3"}}},
                                         {"b", 2, {{"4"}}},           {"a", 2, {{"5"}, {"6"}}},
@@ -154,7 +154,7 @@ TEST_P(EventLogContract, AppendsInTheOrderGivenAlsoWhereStreamsTakeTurns) {
 }
 
 // As many streams as events: comparing each with each would exceed the call timeout.
-TEST_P(EventLogContract, AppendsToAsManyStreamsAsAreAllowedAtOnce) {
+TEST_P(EventLogContract, AppendsToTheMaximumNumberOfStreams) {
   std::vector<StreamAppend> appends;
   for (int i = 0; i < kMaxEventBatch; ++i) {
     appends.push_back({"s" + std::to_string(i), i % 2 == 0 ? 0 : kAnyVersion, {{"T"}}});
@@ -170,7 +170,7 @@ TEST_P(EventLogContract, AppendsToAsManyStreamsAsAreAllowedAtOnce) {
   }
 }
 
-TEST_P(EventLogContract, ReadStreamGivesPagesAfterAVersion) {
+TEST_P(EventLogContract, ReadStreamReturnsPagesAfterAVersion) {
   Append("s", 0, {{"A"}, {"B"}, {"C"}, {"D"}});
   Append("t", 0, {{"X"}});
   auto page = log_->ReadStream("s", 1, 2);
@@ -282,7 +282,7 @@ TEST_P(EventLogContract, LastIsThePositionOfTheLastEvent) {
   EXPECT_EQ(*log_->Last(), All().back().position);
 }
 
-TEST_P(EventLogContract, MarksTellEventsAtTheSamePositionApart) {
+TEST_P(EventLogContract, MarksDistinguishEventsAtTheSamePosition) {
   const auto marks_at = [&](std::vector<int64_t> positions) {
     auto marks = log_->MarksAt(positions);
     if (!marks) throw std::runtime_error(marks.error().ToString());
@@ -335,7 +335,7 @@ TEST_P(EventLogContract, LagCountsWhatLiesBeyondAPosition) {
 }
 
 // The cost is about the same however far behind a reader is.
-TEST_P(EventLogContract, LagIsEstimatedWhereThereIsMuchToCount) {
+TEST_P(EventLogContract, LargeLagIsEstimated) {
   std::vector<StreamAppend> appends;
   for (int s = 0; s < 1'000; ++s) {
     appends.push_back(
@@ -367,7 +367,7 @@ TEST_P(EventLogContract, LagIsEstimatedWhereThereIsMuchToCount) {
   EXPECT_EQ(behind, 500);
 }
 
-TEST_P(EventLogContract, BeyondTheLimitsNothingIsApplied) {
+TEST_P(EventLogContract, AppendBeyondTheLimitsChangesNothing) {
   const StreamAppend many{"s", 0, std::vector<NewEvent>(kMaxEventBatch + 1, NewEvent{"T"})};
   EXPECT_EQ(log_->Append({&many, 1}).error().code, Code::kInvalid);
   EXPECT_EQ(log_->ReadAll(-1, 1).error().code, Code::kInvalid);
@@ -377,7 +377,7 @@ TEST_P(EventLogContract, BeyondTheLimitsNothingIsApplied) {
   EXPECT_TRUE(All().empty());
 }
 
-TEST_P(EventLogContract, OpenedAgainItHasItsEventsAndItsSlots) {
+TEST_P(EventLogContract, ReopenedLogHasItsEventsAndSlots) {
   Append("s", 0, {{"A"}});
   log_ = Open(0);
   if (GetParam() == "memory") {  // gone with its opener, as documented
@@ -391,7 +391,7 @@ TEST_P(EventLogContract, OpenedAgainItHasItsEventsAndItsSlots) {
   EXPECT_EQ(other.error().code, Code::kIncompatible);
 }
 
-TEST_P(EventLogContract, TablesOfANewerVersionAreRefused) {
+TEST_P(EventLogContract, NewerTablesAreRefused) {
   if (GetParam() == "memory") return;
   if (GetParam() == "sqlite") {
     auto db =
@@ -407,7 +407,7 @@ TEST_P(EventLogContract, TablesOfANewerVersionAreRefused) {
   EXPECT_NE(log.error().message.find("99"), std::string::npos) << log.error().message;
 }
 
-TEST_P(EventLogContract, TablesFromBeforeThereWereVersionsAreRead) {
+TEST_P(EventLogContract, UnversionedTablesAreRead) {
   if (GetParam() == "memory") return;
   Append("a", 0, {{"A"}});
   if (GetParam() == "sqlite") {
@@ -434,7 +434,7 @@ TEST_P(EventLogContract, WaitEndsWhenSomethingIsAppended) {
 
 // The core promise: a reader following the log while many writers append, conflict and roll back
 // sees every event once, in order, and each stream's in version order.
-TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
+TEST_P(EventLogContract, FollowerMissesNothingDuringConcurrentAppends) {
   constexpr int kWriters = 8;
   constexpr int kAppends = 60;
   std::atomic<int> writing = kWriters;
@@ -479,7 +479,7 @@ TEST_P(EventLogContract, AFollowerMissesNothingWhileManyAppend) {
 }
 
 // A deadlock: the server aborts one of them, which has appended nothing.
-TEST_P(EventLogContract, AppendsToTheSameStreamsInAnotherOrderAllSucceed) {
+TEST_P(EventLogContract, AppendsToTheSameStreamsInDifferentOrdersSucceed) {
   constexpr int kWriters = 4;
   constexpr int kAppends = 5;
   const std::vector<NewEvent> many(400, NewEvent{"T"});

@@ -101,7 +101,7 @@ Error WrongVersion(std::string_view stream, int64_t expected, int64_t found) {
   return Error{Code::kConflict,
                "stream '" + std::string(stream) + "' is at version " + std::to_string(found) +
                    ", not at " + std::to_string(expected),
-               "read the stream again, decide again, and append to what is there"};
+               "read the stream again, then decide whether to append at its new version"};
 }
 
 void ReadBudget::Take(const Event& event) {

@@ -7,7 +7,7 @@
 namespace muster::events {
 namespace {
 
-TEST(SlotOf, NeverChangesSinceItIsStored) {
+TEST(SlotOf, NeverChanges) {
   EXPECT_EQ(SlotOf("order-1", 128), 105);
   EXPECT_EQ(SlotOf("order-2", 128), 74);
   EXPECT_EQ(SlotOf("", 128), 115);
@@ -22,21 +22,21 @@ TEST(SlotOf, SpreadsStreamsThatDifferOnlyInANumber) {
   }
 }
 
-TEST(NextWindow, TakesOnlySlotsThatLieBeforeItsEnd) {
+TEST(NextWindow, IncludesOnlySlotsBeforeItsEnd) {
   const std::vector<SlotPosition> from{{0, 100}, {1, 5'000}, {2, 120}};
   const ReadWindow window = NextWindow(from, 6, 10, 1'000'000, 0);
   EXPECT_EQ(window.end, 100 + 21);
   EXPECT_EQ(window.slots, (std::vector<SlotPosition>{{0, 100}, {2, 120}}));
 }
 
-TEST(NextWindow, EndsAtTheHorizonAndWidensWhenAsked) {
+TEST(NextWindow, EndsAtTheHorizonAndWidensOnRequest) {
   const std::vector<SlotPosition> from{{0, 0}};
   EXPECT_EQ(NextWindow(from, 1, 10, 5, 0).end, 5);
   EXPECT_EQ(NextWindow(from, 1, 10, 1'000, 3).end, 88);
   EXPECT_TRUE(NextWindow(from, 1, 10, 0, 0).slots.empty());
 }
 
-TEST(CheckAppends, RefusesWhatNoLogTakes) {
+TEST(CheckAppends, RejectsInvalidAppends) {
   const auto refused = [](const StreamAppend& append) { return !CheckAppends({&append, 1}); };
   EXPECT_TRUE(refused({"", kAnyVersion, {{"T"}}}));
   EXPECT_TRUE(refused({std::string(kMaxStreamBytes + 1, 'x'), kAnyVersion, {{"T"}}}));
@@ -44,7 +44,7 @@ TEST(CheckAppends, RefusesWhatNoLogTakes) {
   EXPECT_TRUE(refused({"s", kAnyVersion, {{"T", "\xff"}}}));
   EXPECT_TRUE(refused({"s", kAnyVersion, {{"T", std::string("a\0b", 3)}}}));
   EXPECT_TRUE(refused({"s", -7, {{"T"}}}));
-  EXPECT_FALSE(refused({"s", kAnyVersion, {{"T", "not JSON, which is nobody's business here"}}}));
+  EXPECT_FALSE(refused({"s", kAnyVersion, {{"T", "not JSON, which is allowed here"}}}));
 }
 
 TEST(CheckSlotCount, NamesBothNumbers) {

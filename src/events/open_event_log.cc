@@ -12,12 +12,12 @@ Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env
                                      " slots, not " + std::to_string(options.slots)};
   }
   if (options.read_bytes == 0) {
-    return Error{Code::kInvalid, "a read of an event log takes at least one byte"};
+    return Error{Code::kInvalid, "the byte limit of a read must be at least 1"};
   }
   EventLogOptions all = options;
   if (all.slots == 0) all.slots = kDefaultSlots;
   if (options.table && url->backend != store::StoreUrl::Backend::kPostgres) {
-    return Error{Code::kInvalid, "only a PostgreSQL log can be read from a table of others",
+    return Error{Code::kInvalid, "only a PostgreSQL log can be read from another library's table",
                  "give a postgresql:// URL, or leave the table out"};
   }
   switch (url->backend) {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env
     default:
       break;
   }
-  return Error{Code::kInvalid, "this kind of store holds no event log",
+  return Error{Code::kInvalid, "this kind of store has no event log",
                "use memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"};
 }
 

@@ -197,7 +197,7 @@ Status PostgresEventReader::Fill(EventPage& page, const Result<Rows>& read, int 
   if (twice != page.events.end()) {
     return Error{Code::kCorrupt,
                  "two events are at position " + std::to_string(twice->position) +
-                     ": a reader that goes on from there would skip one",
+                     ": a reader that continues from there would skip one",
                  "positions must be unique"};
   }
   const bool full = rows.rows() == asked || rows.Int64(rows.rows() - 1, kTotal) >= read_bytes_;

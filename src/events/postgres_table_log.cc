@@ -137,11 +137,11 @@ class PostgresTableLog final : public PostgresEventReader {
 
   Result<std::vector<int64_t>> Append(std::span<const StreamAppend>) override {
     return Error{Code::kPermission,
-                 "table " + names_.table + " is written by others; it is only read",
-                 "append through the library that owns it"};
+                 "table " + names_.table + " belongs to another library: it is only read",
+                 "append through that library"};
   }
 
-  // Their owner may delete streams.
+  // The table's owner may delete streams.
   bool KeepsEvents() const override { return false; }
 
   Result<std::vector<SlotLag>> Lag(std::span<const SlotPosition> from) override {
@@ -167,7 +167,7 @@ class PostgresTableLog final : public PostgresEventReader {
   const ReadStatements& statements() const override { return statements_; }
   bool HasTime() const { return !names_.time.empty(); }
 
-  // A view has no locks to go by, and bytea is not text.
+  // A view has no locks to observe, and bytea is not text.
   Status Prepare() {
     const std::string relation = sql::PgLiteral(QuotedTable(names_.table)) + "::regclass";
     const sql::PgStatement kind{"", "SELECT relkind::text FROM pg_class WHERE oid = " + relation,
@@ -243,7 +243,7 @@ class PostgresTableLog final : public PostgresEventReader {
     return {};
   }
 
-  // Its writers take no lock of ours, but every INSERT locks the table before drawing a position,
+  // The writers take no lock of ours, but every INSERT locks the table before drawing a position,
   // until its transaction ends. So: read the last position, then the holders of that lock; once all
   // of them have ended, nothing up to that position can still appear. Transactions that roll back
   // delay it no longer than they live.

@@ -59,7 +59,7 @@ class PostgresTable : public ::testing::Test {
   std::unique_ptr<sql::PgConnection> session_;
 };
 
-TEST_F(PostgresTable, OfAnotherLibraryIsReadAsItIs) {
+TEST_F(PostgresTable, TableOfAnotherLibraryIsReadUnchanged) {
   for (int i = 0; i < 40; ++i) Insert(*session_, i % 5, i / 5 + 1);
   const auto log = Open(Names());
   auto all = log->ReadAll(0, 100);
@@ -139,7 +139,7 @@ TEST_F(PostgresTable, MayHaveOddNames) {
 
 // A worker's share of many events: enough to hit the server's timeout if each is compared with each
 // slot.
-TEST_F(PostgresTable, OfManyEventsIsReadAndCountedInTime) {
+TEST_F(PostgresTable, LargeTableIsReadAndCountedInTime) {
   Sql(*session_, "INSERT INTO " + table_ +
                      " (aggregate_type, aggregate_id, aggregate_version, event_type) SELECT 'o',"
                      " lpad((n % 1000)::text, 32, '0')::uuid, n / 1000, 'T'"
@@ -179,7 +179,7 @@ std::ostream& operator<<(std::ostream& out, const Layout& layout) { return out <
 
 class PostgresLayout : public ::testing::TestWithParam<Layout> {};
 
-TEST_P(PostgresLayout, IsReadWithItsPayloads) {
+TEST_P(PostgresLayout, PayloadsAreRead) {
   const std::string reason = testing::PostgresServer::Unavailable();
   if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
   const Layout& layout = GetParam();
@@ -308,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(Libraries, PostgresLayout,
                          ::testing::Values(kPupsourcing, kMarten, kEmmett, kMessageDb),
                          [](const auto& layout) { return layout.param.name; });
 
-TEST_F(PostgresTable, GivesBytesThatAreNoTextAsHexAndNothingAsNull) {
+TEST_F(PostgresTable, BinaryPayloadsAreHexAndMissingOnesNull) {
   Sql(*session_, "ALTER TABLE " + table_ + " ALTER payload DROP NOT NULL");
   Sql(*session_, "INSERT INTO " + table_ +
                      " (aggregate_type, aggregate_id, aggregate_version, event_type, payload,"
@@ -325,7 +325,7 @@ TEST_F(PostgresTable, GivesBytesThatAreNoTextAsHexAndNothingAsNull) {
   EXPECT_EQ(all->events[2].payload, "null");
 }
 
-TEST_F(PostgresTable, WhoseEndOrStartCannotBeKnownIsRefused) {
+TEST_F(PostgresTable, ViewsAndNonPositivePositionsAreRefused) {
   Sql(*session_, "CREATE VIEW " + table_ + "_view AS SELECT * FROM " + table_);
   EventTable names = Names();
   names.table += "_view";
@@ -339,7 +339,7 @@ TEST_F(PostgresTable, WhoseEndOrStartCannotBeKnownIsRefused) {
   EXPECT_NE(zero.error().message.find("at position 0"), std::string::npos) << zero.error().message;
 }
 
-TEST_F(PostgresTable, WithTwoEventsAtOnePositionIsNotReadOn) {
+TEST_F(PostgresTable, DuplicatePositionStopsReading) {
   for (int i = 1; i <= 3; ++i) Insert(*session_, i, 1);
   Sql(*session_, "ALTER TABLE " + table_ + " DROP CONSTRAINT " + table_ + "_pkey");
   Sql(*session_, "UPDATE " + table_ + " SET global_position = 2 WHERE global_position = 3");
@@ -350,7 +350,7 @@ TEST_F(PostgresTable, WithTwoEventsAtOnePositionIsNotReadOn) {
   EXPECT_NE(page.error().message.find("at position 2"), std::string::npos) << page.error().message;
 }
 
-TEST_F(PostgresTable, WithoutTimesHasALagOfUnknownAge) {
+TEST_F(PostgresTable, LagWithoutTimesHasUnknownAge) {
   Insert(*session_, 1, 1);
   EventTable names = Names();
   names.time = "";
@@ -364,7 +364,7 @@ TEST_F(PostgresTable, WithoutTimesHasALagOfUnknownAge) {
   EXPECT_FALSE(lag->front().oldest);
 }
 
-TEST_F(PostgresTable, WithAWrongColumnIsRefusedByName) {
+TEST_F(PostgresTable, WrongColumnIsRefusedByName) {
   EventTable names = Names();
   names.version = "revision";
   auto log = OpenEventLog(Server().Url(), RealEnv(), {.table = names});
@@ -372,7 +372,7 @@ TEST_F(PostgresTable, WithAWrongColumnIsRefusedByName) {
   EXPECT_NE(log.error().message.find("revision"), std::string::npos) << log.error().message;
 }
 
-TEST_F(PostgresTable, AnEventThatCommitsLateIsAwaitedAndARolledBackOneIsNot) {
+TEST_F(PostgresTable, LateCommitIsAwaitedAndRollbackIsNot) {
   const auto log = Open(Names());
   Insert(*session_, 1, 1);
   const auto slow = Session();
@@ -393,7 +393,7 @@ TEST_F(PostgresTable, AnEventThatCommitsLateIsAwaitedAndARolledBackOneIsNot) {
   EXPECT_EQ(page->read_to, 4);
 }
 
-TEST_F(PostgresTable, OurOwnLogAwaitsALateCommitAndNoRollback) {
+TEST_F(PostgresTable, OwnLogAwaitsLateCommitsButNotRollbacks) {
   const std::string space = "l" + table_;
   auto opened = OpenEventLog(Server().Url() + "?namespace=" + space, RealEnv());
   ASSERT_TRUE(opened) << opened.error().ToString();

@@ -34,7 +34,7 @@ TEST(ByteReader, ReadsVariableNumbersAndTexts) {
   EXPECT_TRUE(reader.ok());
 }
 
-TEST(ByteReader, LatchesTheFirstReadBeyondTheEndWithItsPlace) {
+TEST(ByteReader, LatchesTheFirstReadPastTheEndWithItsPosition) {
   ByteReader reader("\1\2", "shard file.fdt", ByteOrder::kBig, 100);
   reader.U8();
   EXPECT_EQ(reader.U32(), 0);
@@ -44,7 +44,7 @@ TEST(ByteReader, LatchesTheFirstReadBeyondTheEndWithItsPlace) {
   EXPECT_EQ(reader.status().error().message.find("shard file.fdt: at byte 101: "), 0);
 }
 
-TEST(ByteReader, RefusesNumbersThatAreTooLong) {
+TEST(ByteReader, RejectsNumbersThatAreTooLong) {
   ByteReader five(std::string_view("\xFF\xFF\xFF\xFF\x1F"), "file");
   five.VInt();
   EXPECT_FALSE(five.ok());
@@ -53,7 +53,7 @@ TEST(ByteReader, RefusesNumbersThatAreTooLong) {
   EXPECT_FALSE(six.ok());
 }
 
-TEST(ByteReader, BoundsCountsByWhatIsLeft) {
+TEST(ByteReader, BoundsCountsByTheRemainingBytes) {
   ByteReader reader(std::string_view("\x7F"
                                      "ab"),
                     "file");
@@ -61,7 +61,7 @@ TEST(ByteReader, BoundsCountsByWhatIsLeft) {
   EXPECT_FALSE(reader.ok());
 }
 
-TEST(ByteReader, RefusesToSeekBeyondTheEnd) {
+TEST(ByteReader, RejectsSeeksPastTheEnd) {
   ByteReader reader("abc", "file");
   reader.SeekTo(3);
   EXPECT_TRUE(reader.ok());
@@ -69,7 +69,7 @@ TEST(ByteReader, RefusesToSeekBeyondTheEnd) {
   EXPECT_FALSE(reader.ok());
 }
 
-TEST(ZigZag, GivesSmallNumbersOfEitherSign) {
+TEST(ZigZag, DecodesSmallNumbersOfEitherSign) {
   EXPECT_EQ(ZigZag(0), 0);
   EXPECT_EQ(ZigZag(1), -1);
   EXPECT_EQ(ZigZag(2), 1);

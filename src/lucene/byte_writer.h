@@ -65,12 +65,12 @@ inline std::string Sealed(std::string_view content) {
 }
 
 // Whether `fails` holds for every proper prefix of the bytes.
-inline bool EveryBeginning(std::string_view bytes,
-                           const std::function<bool(std::string_view)>& fails) {
+inline bool EveryTruncation(std::string_view bytes,
+                            const std::function<bool(std::string_view)>& fails) {
   for (size_t length = 0; length < bytes.size(); ++length) {
     // A separate copy, so that a read past the end is past an allocation.
-    const std::string beginning(bytes.substr(0, length));
-    if (!fails(beginning)) return false;
+    const std::string prefix(bytes.substr(0, length));
+    if (!fails(prefix)) return false;
   }
   return true;
 }

@@ -103,7 +103,7 @@ class CborParser {
 
   Json Integer(uint8_t token) {
     const uint64_t number = Argument(token);
-    reader_.Expect((token & 31) != 31, "a number without an end");
+    reader_.Expect((token & 31) != 31, "a number of indefinite length");
     if (token >> 5 == kUnsigned) return number;
     reader_.Expect(number <= INT64_MAX, "a number beyond 64 bits");
     return -1 - static_cast<int64_t>(number & INT64_MAX);
@@ -130,7 +130,7 @@ class CborParser {
       case kMap: {
         Json object = Json::object();
         Entries(Argument(token), [&](uint8_t name) {
-          reader_.Expect(name >> 5 == kText, "a key that is not a text");
+          reader_.Expect(name >> 5 == kText, "a key that is not a string");
           std::string key = Run(name);
           object[std::move(key)] = Value(reader_.U8(), depth + 1);
         });

@@ -12,7 +12,7 @@ using std::string_view_literals::operator""sv;
 
 const ChunkFormat kPlainFormat = {.packing = Packing::kLz4, .chunk_size = 1024, .token_flags = 1};
 
-TEST(Chunk, GivesEachDocumentItsBytes) {
+TEST(Chunk, ReturnsTheBytesOfEachDocument) {
   const std::string bytes = std::string("\x07\x04\x00\x01\x02\xB0\x50", 7) + "abcde";
   Chunk chunk;  // lengths 2 and 3 in two bits each: 10 11
   const Status decoded = chunk.Decode(bytes, kPlainFormat, 7, 2, "f", 0);
@@ -21,7 +21,7 @@ TEST(Chunk, GivesEachDocumentItsBytes) {
   EXPECT_EQ(chunk.FieldCount(1), 1);
   EXPECT_EQ(chunk.Document(0), "ab");
   EXPECT_EQ(chunk.Document(1), "cde");
-  EXPECT_TRUE(EveryBeginning(
+  EXPECT_TRUE(EveryTruncation(
       bytes, [&](auto cut) { return !chunk.Decode(cut, kPlainFormat, 7, 2, "f", 0); }));
   EXPECT_FALSE(chunk.Decode(bytes, kPlainFormat, 8, 2, "f", 0)) << "other documents";
   EXPECT_FALSE(chunk.Decode(bytes, kPlainFormat, 7, 1, "f", 0)) << "another number";
@@ -52,18 +52,18 @@ TEST(Chunk, UnpacksBlocksThatReferToADictionary) {
   const Status decoded = chunk.Decode(writer.bytes(), format, 0, 1, "f", 0);
   ASSERT_TRUE(decoded) << decoded.error().message;
   EXPECT_EQ(chunk.Document(0), "wxyzwxyzstuv");
-  EXPECT_TRUE(EveryBeginning(writer.bytes(),
-                             [&](auto cut) { return !chunk.Decode(cut, format, 0, 1, "f", 0); }));
+  EXPECT_TRUE(EveryTruncation(writer.bytes(),
+                              [&](auto cut) { return !chunk.Decode(cut, format, 0, 1, "f", 0); }));
 }
 
-TEST(Chunk, RefusesLengthsThatNoChunkCanHold) {
+TEST(Chunk, RejectsImpossibleLengths) {
   ByteWriter writer;
   writer.VInt(0).VInt(2).VInt(1).VInt(INT32_MAX).Raw("abc");
   Chunk chunk;
   EXPECT_FALSE(chunk.Decode(writer.bytes(), kPlainFormat, 0, 1, "f", 0));
 }
 
-TEST(Chunk, OfNothingStillHasBytes) {
+TEST(Chunk, EmptyChunkHasBytes) {
   const std::string bytes("\x00\x04\x00\x00\x00\x00\x00", 7);
   Chunk chunk;
   ASSERT_TRUE(chunk.Decode(bytes, kPlainFormat, 0, 2, "f", 0));
@@ -87,7 +87,7 @@ TEST(BlockIndex, AddsLineAndDelta) {
   EXPECT_FALSE(index.Check(40, 200, 11, "f"));
   EXPECT_EQ(index.ChunkOf(10), 0);
   EXPECT_EQ(index.ChunkOf(11), 1);
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [](auto cut) {
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [](auto cut) {
     ByteReader cut_reader(cut, "f");
     ReadBlockIndex(cut_reader);
     return !cut_reader.ok();

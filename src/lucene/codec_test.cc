@@ -20,7 +20,7 @@ TEST(Codec, ReadsAnIndexHeader) {
   EXPECT_EQ(header.suffix, "1a");
 }
 
-TEST(Codec, KnowsTheOrderByTheName) {
+TEST(Codec, ByteOrderDependsOnTheName) {
   EXPECT_EQ(OrderOf("Lucene50StoredFieldsFastData"), ByteOrder::kBig);
   EXPECT_EQ(OrderOf("Lucene87StoredFieldsFastData"), ByteOrder::kBig);
   EXPECT_EQ(OrderOf("Lucene90StoredFieldsFastData"), ByteOrder::kLittle);
@@ -28,7 +28,7 @@ TEST(Codec, KnowsTheOrderByTheName) {
   EXPECT_EQ(OrderOf("ZstdStoredFields814"), ByteOrder::kLittle);
 }
 
-TEST(Codec, FindsEveryChangedByteByTheFooter) {
+TEST(Codec, FooterDetectsEveryChangedByte) {
   const std::string file = Sealed("some content");
   EXPECT_EQ(*CheckFooter(file, "file"), "some content");
   for (size_t i = 0; i < file.size(); ++i) {
@@ -36,7 +36,7 @@ TEST(Codec, FindsEveryChangedByteByTheFooter) {
     changed[i] = static_cast<char>(changed[i] ^ 1);
     EXPECT_FALSE(CheckFooter(changed, "file")) << "byte " << i;
   }
-  EXPECT_TRUE(EveryBeginning(file, [](auto cut) { return !CheckFooter(cut, "file"); }));
+  EXPECT_TRUE(EveryTruncation(file, [](auto cut) { return !CheckFooter(cut, "file"); }));
 }
 
 TEST(Codec, ReadsAndWritesNumbersInBase36) {

@@ -21,7 +21,7 @@ Result<bool> Parse(std::string_view bytes, uint32_t count, Document& document,
   return ParseDocument(bytes, count, kFields, form, ByteOrder::kLittle, document);
 }
 
-TEST(DocumentId, IsDecodedInEveryForm) {
+TEST(DocumentId, DecodesEveryForm) {
   std::string id = "the one before";
   const auto is = [&](std::string_view bytes, std::string_view text) {
     return DecodeId(bytes, id).has_value() && id == text;
@@ -39,7 +39,7 @@ TEST(DocumentId, IsDecodedInEveryForm) {
   EXPECT_FALSE(DecodeId("\xFE\x1F\x20", id)) << "odd, but not at the end";
 }
 
-TEST(Document, IsReadFromItsFields) {
+TEST(Document, ReadsItsFields) {
   ByteWriter writer;
   writer.Raw(Key(3, 1)).String("{\"a\":1}").Raw(Key(0, 1)).String("\xFFid").Raw(Key(2, 0));
   writer.String("route").Raw(Key(4, 1)).String("{}");
@@ -52,11 +52,11 @@ TEST(Document, IsReadFromItsFields) {
   EXPECT_EQ(document.routing, "route");
   EXPECT_EQ(document.source, "{\"a\":1}");
   EXPECT_EQ(document.recovery_source, "{}");
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [&](auto cut) { return !Parse(cut, 4, document); }));
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [&](auto cut) { return !Parse(cut, 4, document); }));
   EXPECT_FALSE(Parse(writer.bytes(), 3, document)) << "bytes left over";
 }
 
-TEST(Document, TakesTypeAndIdFromItsUid) {
+TEST(Document, ReadsTypeAndIdFromItsUid) {
   ByteWriter writer;
   writer.Raw(Key(1, 0)).String("type#id#1");
   Document document;
@@ -91,7 +91,7 @@ TEST(Document, SkipsNumbersOfAllKinds) {
   EXPECT_EQ(document.id, "1");
 }
 
-TEST(Document, RefusesASourcePackedWithLzfByName) {
+TEST(Document, RejectsLzfSourceByName) {
   ByteWriter writer;
   writer.Raw(Key(1, 0)).String("t#1").Raw(Key(3, 1)).String("ZV\1");
   Document document;

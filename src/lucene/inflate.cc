@@ -80,11 +80,11 @@ Result<std::string> InflateAll(std::string_view in, size_t max_bytes) {
   std::string out;
   size_t written = 0;
   while (true) {
-    if (written > max_bytes) return Damaged("DEFLATE", "it unpacks to too much");
+    if (written > max_bytes) return Damaged("DEFLATE", "it decompresses to more than the limit");
     out.resize(written + kGrowBytes);
     const int code = inflater.Run(out.data() + written, kGrowBytes, written);
     if (code == Z_STREAM_END) break;
-    if (code != Z_OK) return Damaged("DEFLATE", "it ends too early or makes no sense");
+    if (code != Z_OK) return Damaged("DEFLATE", "it is truncated or invalid");
   }
   out.resize(written);
   return out;
@@ -113,7 +113,7 @@ Result<std::string> DecodeZstdAll(std::string_view in, size_t max_bytes) {
   size_t written = 0;
   size_t pending = 1;
   while (pending != 0 || input.pos < input.size) {
-    if (written > max_bytes) return Damaged("zstd", "it unpacks to too much");
+    if (written > max_bytes) return Damaged("zstd", "it decompresses to more than the limit");
     out.resize(written + kGrowBytes);
     ZSTD_outBuffer output{out.data() + written, kGrowBytes, 0};
     pending = ZSTD_decompressStream(context.get(), &output, &input);

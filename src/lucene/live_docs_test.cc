@@ -20,7 +20,7 @@ std::string FieldInfos94() {
   return writer.bytes();
 }
 
-TEST(FieldInfos, ReadWhatMattersOfEachField) {
+TEST(FieldInfos, ReadsTheRelevantProperties) {
   const auto fields = ParseFieldInfos(Sealed(FieldInfos94()), kTestId, "_0.fnm");
   ASSERT_TRUE(fields) << fields.error().message;
   ASSERT_EQ(fields->size(), 2);
@@ -34,8 +34,8 @@ TEST(FieldInfos, ReadWhatMattersOfEachField) {
   EXPECT_EQ((*fields)[1].doc_values_suffix, "0");
 }
 
-TEST(FieldInfos, RefuseEveryBeginningAndUnknownKinds) {
-  EXPECT_TRUE(EveryBeginning(
+TEST(FieldInfos, RejectsTruncationsAndUnknownKinds) {
+  EXPECT_TRUE(EveryTruncation(
       FieldInfos94(), [](auto cut) { return !ParseFieldInfos(Sealed(cut), kTestId, "_0.fnm"); }));
   ByteWriter writer;
   const auto fields =
@@ -55,7 +55,7 @@ TEST(LiveDocs, ReadsBitsInBothOrders) {
     EXPECT_TRUE(live->Has(64));
     EXPECT_FALSE(live->Has(65));
     EXPECT_FALSE(ParseLiveDocs(Sealed(writer.bytes()), kTestId, 64, "f")) << "of fewer documents";
-    EXPECT_TRUE(EveryBeginning(writer.bytes(), [](auto cut) {
+    EXPECT_TRUE(EveryTruncation(writer.bytes(), [](auto cut) {
       return !ParseLiveDocs(Sealed(cut), kTestId, 66, "_0_1.liv");
     }));
   }
@@ -76,8 +76,8 @@ TEST(LiveDocs, ReadsDeletionsOfLucene4PlainAndWithGaps) {
     EXPECT_FALSE(live->Has(9));
     EXPECT_FALSE(ParseLiveDocs(content, "", 10, "_0_1.del")) << "without a footer";
   }
-  EXPECT_TRUE(EveryBeginning(plain.bytes(),
-                             [](auto cut) { return !ParseLiveDocs(Sealed(cut), "", 10, "f"); }));
+  EXPECT_TRUE(EveryTruncation(plain.bytes(),
+                              [](auto cut) { return !ParseLiveDocs(Sealed(cut), "", 10, "f"); }));
 }
 
 // Entries of a `.dvm`: of a sorted set with many values in each document, then of field 5.
@@ -90,7 +90,7 @@ std::string DocValuesMeta90() {
   return writer.U32(UINT32_MAX).bytes();
 }
 
-TEST(SoftDeletes, FindsTheFieldBehindOthers) {
+TEST(SoftDeletes, FindsTheFieldAfterOthers) {
   const std::vector<FieldInfo> fields = {{.name = "_seq_no", .number = 0},
                                          {.name = "__soft_deletes", .number = 5}};
   const std::string meta = DocValuesMeta90();
@@ -103,7 +103,7 @@ TEST(SoftDeletes, FindsTheFieldBehindOthers) {
   EXPECT_EQ(location->count, 2);
   EXPECT_FALSE(FindNumericField(ByteReader(meta, "f", ByteOrder::kLittle), 90, 0, fields, 6));
   // The end mark is not needed once the field is found.
-  EXPECT_TRUE(EveryBeginning(std::string_view(meta).substr(0, meta.size() - 4), [&](auto cut) {
+  EXPECT_TRUE(EveryTruncation(std::string_view(meta).substr(0, meta.size() - 4), [&](auto cut) {
     return !FindNumericField(ByteReader(cut, "f", ByteOrder::kLittle), 90, 0, fields, 5);
   }));
 }
@@ -133,14 +133,14 @@ TEST(SoftDeletes, ReadsSparseDenseAndFullBlocks) {
   }
 }
 
-TEST(SoftDeletes, RefusesEveryBeginningOfASet) {
+TEST(SoftDeletes, RejectsEveryTruncationOfASet) {
   ByteWriter writer;
   writer.U16(0).U16(1).U16(3).U16(7).U16(0x7FFF).U16(0).U16(0xFFFF);
   const DocSetLocation location{.offset = 0, .length = 0, .dense_rank_power = -1, .count = 2};
   ASSERT_TRUE(ParseDocSet(writer.bytes(), ByteOrder::kBig, location, 8, "f"));
   // Without the last two bytes the end mark is there already.
   const std::string_view needed = std::string_view(writer.bytes()).substr(0, 12);
-  EXPECT_TRUE(EveryBeginning(
+  EXPECT_TRUE(EveryTruncation(
       needed, [&](auto cut) { return !ParseDocSet(cut, ByteOrder::kBig, location, 8, "f"); }));
 }
 

@@ -38,7 +38,7 @@ Result<std::string> DecodeLzf(std::string_view in, size_t max_bytes) {
     reader.Expect(type <= 1, "an unknown kind of LZF block");
     const size_t length = reader.U16();
     const size_t size = type == 0 ? length : reader.U16();
-    reader.Expect(out.size() + size <= max_bytes, "it unpacks to too much");
+    reader.Expect(out.size() + size <= max_bytes, "it decompresses to more than the limit");
     const std::string_view data = reader.Take(length);
     if (!reader.ok()) break;
     if (type == 0) {

@@ -96,8 +96,8 @@ TEST(Cbor, ReadsValuesAndPieces) {
   EXPECT_EQ((*json)["in"]["pieces"], "abc");
 }
 
-TEST(Cbor, RefusesEveryBeginningDepthAndUnknownTokens) {
-  EXPECT_TRUE(EveryBeginning(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
+TEST(Cbor, RejectsTruncationsDepthAndUnknownTokens) {
+  EXPECT_TRUE(EveryTruncation(CborSample(), [](auto cut) { return !ParseCbor(cut, "blob"); }));
   EXPECT_FALSE(ParseCbor(std::string(200, '\x81'), "blob"));
   EXPECT_EQ(ParseCbor("\x1C", "blob").error().code, Code::kIncompatible);
   EXPECT_FALSE(ParseCbor("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE", "blob"));
@@ -110,22 +110,22 @@ TEST(Metadata, MayBeCborOrYaml) {
   EXPECT_EQ(*yaml, Json::parse(R"({"name":"12","length":345,"ok":true})"));
 }
 
-TEST(Smile, RefusesEveryBeginning) {
-  EXPECT_TRUE(EveryBeginning(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
+TEST(Smile, RejectsEveryTruncation) {
+  EXPECT_TRUE(EveryTruncation(SmileSample(), [](auto cut) { return !ParseSmile(cut, "blob"); }));
 }
 
-TEST(Smile, RefusesDepthUnknownTokensAndNamesThatWereNotShared) {
+TEST(Smile, RejectsDepthUnknownTokensAndUnsharedNames) {
   EXPECT_FALSE(ParseSmile(":)\n\x05" + std::string(200, '\xF8'), "blob"));
   EXPECT_EQ(ParseSmile(":)\n\x05\x26", "blob").error().code, Code::kIncompatible);
   EXPECT_FALSE(ParseSmile(":)\n\x05\xFA\x41\x20\xFB", "blob"));
 }
 
-TEST(Metadata, OpensTheEnvelopeAndChecksIt) {
+TEST(Metadata, ChecksTheEnvelope) {
   ByteWriter writer;
   const std::string blob = Sealed(writer.Header("snapshot", 1).Raw(R"({"a":1})").bytes());
   EXPECT_EQ((*ParseMetadata(blob, "snapshot", "blob"))["a"], 1);
   EXPECT_EQ(ParseMetadata(blob, "metadata", "blob").error().code, Code::kIncompatible);
-  EXPECT_TRUE(EveryBeginning(blob, [](auto cut) { return !ParseMetadata(cut, "snapshot", ""); }));
+  EXPECT_TRUE(EveryTruncation(blob, [](auto cut) { return !ParseMetadata(cut, "snapshot", ""); }));
 }
 
 TEST(Metadata, ReadsPlainAndPackedJson) {
@@ -134,7 +134,7 @@ TEST(Metadata, ReadsPlainAndPackedJson) {
   EXPECT_EQ(ParseMetadata("{\"a\":", "", "blob").error().code, Code::kCorrupt);
 }
 
-TEST(Metadata, RefusesOtherContentByName) {
+TEST(Metadata, RejectsOtherContentByName) {
   const auto text = ParseMetadata("<a/>", "", "repo/snap");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code, Code::kIncompatible);

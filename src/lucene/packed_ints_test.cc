@@ -24,7 +24,7 @@ TEST(ChunkInts, ReadsPackedNumbersOfOldFormats) {
   std::vector<uint32_t> values;
   ReadChunkInts(reader, 3, values);
   EXPECT_EQ(values, (std::vector<uint32_t>{1, 2, 3}));
-  EXPECT_TRUE(EveryBeginning(bytes, [&](auto cut) {
+  EXPECT_TRUE(EveryTruncation(bytes, [&](auto cut) {
     ByteReader cut_reader(cut, "file");
     ReadChunkInts(cut_reader, 3, values);
     return !cut_reader.ok() && values.size() == 3;
@@ -63,7 +63,7 @@ TEST(ChunkInts, ReadsColumnsOfNewFormats) {
     ASSERT_TRUE(reader.ok());
     EXPECT_EQ(reader.left(), 0);
     for (uint32_t i = 0; i < 130; ++i) EXPECT_EQ(values[i], i) << "of width " << width;
-    EXPECT_TRUE(EveryBeginning(writer.bytes(), [&](auto cut) {
+    EXPECT_TRUE(EveryTruncation(writer.bytes(), [&](auto cut) {
       ByteReader cut_reader(cut, "file", ByteOrder::kLittle);
       ReadChunkInts(cut_reader, 130, values);
       return !cut_reader.ok();
@@ -83,7 +83,7 @@ TEST(DirectMonotonic, AddsLineAndDelta) {
     ASSERT_TRUE(values);
     EXPECT_EQ(*values, (std::vector<uint64_t>{101, 104, 108, 111, 900}));
     EXPECT_FALSE(numbers.Decode("\1\2\3", order, "data"));
-    EXPECT_TRUE(EveryBeginning(writer.bytes(), [&](auto cut) {
+    EXPECT_TRUE(EveryTruncation(writer.bytes(), [&](auto cut) {
       ByteReader cut_meta(cut, "meta", order);
       DirectMonotonic::ReadMeta(cut_meta, 5, 2);
       return !cut_meta.ok();

@@ -59,10 +59,10 @@ TEST(Lz4, CopiesLiteralsAndMatchesThatOverlap) {
   EXPECT_EQ(*Lz4(in, 11),
             "abababab"
             "xyz");
-  EXPECT_TRUE(EveryBeginning(in, [](auto cut) { return !Lz4(cut, 11); }));
+  EXPECT_TRUE(EveryTruncation(in, [](auto cut) { return !Lz4(cut, 11); }));
 }
 
-TEST(Lz4, EndsWithAMatchAndLeavesWhatFollows) {
+TEST(Lz4, StopsAfterAFinalMatch) {
   const std::string in(
       "\x10"
       "a"
@@ -79,7 +79,7 @@ TEST(Lz4, ReadsLongLengths) {
   EXPECT_EQ(*Lz4(std::string("\xF0\xFF\x1E") + literals, 300), literals);
 }
 
-TEST(Lz4, ReachesIntoTheDictionaryAndOverItsEnd) {
+TEST(Lz4, MatchesReachIntoTheDictionary) {
   EXPECT_EQ(*Lz4(std::string("\x20"
                              "ab"
                              "\x05\x00",
@@ -93,7 +93,7 @@ TEST(Lz4, ReachesIntoTheDictionaryAndOverItsEnd) {
             "yzyzyzyz");
 }
 
-TEST(Lz4, RefusesMatchesBeforeTheStartAndTooLongOnes) {
+TEST(Lz4, RejectsMatchesBeforeTheStartAndTooLongOnes) {
   EXPECT_FALSE(Lz4(std::string("\x10"
                                "a"
                                "\x02\x00",
@@ -121,7 +121,7 @@ TEST(Lzf, UnpacksRawAndPackedBlocks) {
   EXPECT_EQ(*DecodeLzf(in, 100), "abxxxxx");
   EXPECT_FALSE(DecodeLzf(in, 6)) << "more than allowed";
   // A cut between two blocks looks like a complete file.
-  EXPECT_TRUE(EveryBeginning(
+  EXPECT_TRUE(EveryTruncation(
       in, [](auto cut) { return cut.empty() || cut.size() == 7 || !DecodeLzf(cut, 100); }));
 }
 
@@ -133,17 +133,17 @@ TEST(Inflate, UnpacksWithAndWithoutADictionary) {
     ASSERT_TRUE(InflateRaw(packed, dictionary, out.data(), out.size()));
     EXPECT_EQ(out, text);
     EXPECT_FALSE(InflateRaw(packed, dictionary, out.data(), out.size() - 1));
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         packed, [&](auto cut) { return !InflateRaw(cut, dictionary, out.data(), out.size()); }));
   }
 }
 
-TEST(Inflate, UnpacksWhatHasNoSizeUpToALimit) {
+TEST(Inflate, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string text(200'000, 'x');
   const std::string packed = Deflate(text);
   EXPECT_EQ(*InflateAll(packed, 1'000'000), text);
   EXPECT_FALSE(InflateAll(packed, 100'000));
-  EXPECT_TRUE(EveryBeginning(packed, [](auto cut) { return !InflateAll(cut, 1'000'000); }));
+  EXPECT_TRUE(EveryTruncation(packed, [](auto cut) { return !InflateAll(cut, 1'000'000); }));
 }
 
 TEST(Zstd, UnpacksWithAndWithoutADictionary) {
@@ -154,17 +154,17 @@ TEST(Zstd, UnpacksWithAndWithoutADictionary) {
     ASSERT_TRUE(DecodeZstd(packed, dictionary, out.data(), out.size()));
     EXPECT_EQ(out, text);
     EXPECT_FALSE(DecodeZstd(packed, dictionary, out.data(), out.size() - 1));
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         packed, [&](auto cut) { return !DecodeZstd(cut, dictionary, out.data(), out.size()); }));
   }
 }
 
-TEST(Zstd, UnpacksWhatHasNoSizeUpToALimit) {
+TEST(Zstd, UnpacksDataOfUnknownSizeUpToALimit) {
   const std::string text(200'000, 'x');
   const std::string packed = Zstd(text);
   EXPECT_EQ(*DecodeZstdAll(packed, 1'000'000), text);
   EXPECT_FALSE(DecodeZstdAll(packed, 100'000));
-  EXPECT_TRUE(EveryBeginning(packed, [](auto cut) { return !DecodeZstdAll(cut, 1'000'000); }));
+  EXPECT_TRUE(EveryTruncation(packed, [](auto cut) { return !DecodeZstdAll(cut, 1'000'000); }));
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
     std::string names;
     for (const RootSnapshot& one : snapshots_) names += (names.empty() ? "" : ", ") + one.name;
     return Error{Code::kNotFound, name() + ": there is no snapshot '" + wanted + "'",
-                 names.empty() ? "the repository is empty" : "there are: " + names};
+                 names.empty() ? "the repository is empty" : "available: " + names};
   }
   MUSTER_ASSIGN(Json info,
                 ReadMetadata("snap-" + root->uuid + ".dat", "snapshot-" + root->uuid, "snapshot"));
@@ -282,17 +282,17 @@ Result<SnapshotIndex> Repository::ReadIndex(const Snapshot& snapshot,
   if (root == nullptr || std::find(snapshot.indices.begin(), snapshot.indices.end(), wanted) ==
                              snapshot.indices.end()) {
     return Error{Code::kNotFound, origin + ": it is not in this snapshot",
-                 "'muster snapshot list' shows what is"};
+                 "list the snapshot's indices with 'muster snapshot list'"};
   }
   SnapshotIndex index;
   index.name = index.id = wanted;
   if (has_index_ids_) {
     const auto found = std::find_if(indices_.begin(), indices_.end(),
                                     [&](const RootIndex& it) { return it.name == wanted; });
-    if (found == indices_.end()) return Damaged(origin, "the repository's root does not know it");
+    if (found == indices_.end()) return Damaged(origin, "it is missing from the repository's root");
     const std::vector<std::string>& uuids = found->snapshot_uuids;
     if (std::find(uuids.begin(), uuids.end(), snapshot.uuid) == uuids.end()) {
-      return Damaged(origin, "the repository's root does not know it in this snapshot");
+      return Damaged(origin, "the repository's root does not list it in this snapshot");
     }
     index.id = found->id;
     index.path_type = found->path_type;

@@ -177,7 +177,7 @@ class HandMade : public ::testing::Test {
   const fs::path folder_ = temporary_.path();
 };
 
-TEST_F(HandMade, RepositoryGivesItsLiveDocumentsFromEveryPosition) {
+TEST_F(HandMade, LiveDocumentsAreReadFromEveryPosition) {
   const std::vector<std::pair<uint64_t, std::string>> all = {
       {0, R"(0:a {"n":"a"})"}, {3, R"(3:d {"n":"d"})"}, {4, R"(4:e {"n":"e"})"}};
   for (uint64_t from = 0; from <= 6; ++from) {
@@ -191,7 +191,7 @@ TEST_F(HandMade, RepositoryGivesItsLiveDocumentsFromEveryPosition) {
   }
 }
 
-TEST_F(HandMade, EveryChangedByteOfEveryFileIsNoticed) {
+TEST_F(HandMade, EveryChangedByteIsDetected) {
   for (const auto& entry : fs::directory_iterator(folder_ / "indices/I/0")) {
     if (entry.path().filename() == "snap-U.dat") continue;
     std::ifstream in(entry.path(), std::ios::binary);
@@ -208,7 +208,7 @@ TEST_F(HandMade, EveryChangedByteOfEveryFileIsNoticed) {
   EXPECT_TRUE(ReadFrom(0));
 }
 
-TEST_F(HandMade, EveryCutOfEveryFileIsNoticed) {
+TEST_F(HandMade, EveryTruncationIsDetected) {
   for (const char* name :
        {"index-0", "snap-U.dat", "indices/I/meta-U.dat", "indices/I/0/snap-U.dat",
         "indices/I/0/__fdt.part1", "indices/I/0/___0.fdx"}) {
@@ -223,14 +223,14 @@ TEST_F(HandMade, EveryCutOfEveryFileIsNoticed) {
   }
 }
 
-TEST_F(HandMade, AMissingBlobIsNamed) {
+TEST_F(HandMade, MissingBlobIsNamed) {
   fs::remove(folder_ / "indices/I/0/__fdt.part1");
   const Error error = ErrorOfReading();
   EXPECT_NE(error.message.find("orders[0] _0.fdt"), std::string::npos) << error.message;
   EXPECT_NE(error.message.find("__fdt.part1"), std::string::npos) << error.message;
 }
 
-TEST_F(HandMade, NamesCannotLeaveTheRepository) {
+TEST_F(HandMade, NamesCannotEscapeTheRepository) {
   Write("index-0", R"({"snapshots":[{"name":"s","uuid":"../U"}],"indices":{}})");
   EXPECT_EQ(ErrorOfReading().code, Code::kCorrupt);
   Write("index-0", R"({"snapshots":[{"name":"s","uuid":"U"}],
@@ -252,26 +252,26 @@ TEST_F(HandMade, IndicesWithoutStoredSourceAreRefusedByName) {
   EXPECT_NE(refusal().find("derived"), std::string::npos);
 }
 
-TEST_F(HandMade, AShallowSnapshotIsRefusedByName) {
+TEST_F(HandMade, ShallowSnapshotIsRefusedByName) {
   Write("indices/I/0/shallow-snap-U.dat", "");
   const Error error = ErrorOfReading();
   EXPECT_EQ(error.code, Code::kIncompatible);
   EXPECT_NE(error.message.find("shallow"), std::string::npos);
 }
 
-TEST_F(HandMade, AShardThatFailedIsNotThere) {
+TEST_F(HandMade, FailedShardIsMissing) {
   Write("snap-U.dat",
         R"({"snapshot":{"state":"PARTIAL","indices":["orders"],
             "failures":[{"index":"orders","shard_id":0}]}})");
   EXPECT_EQ(ErrorOfReading().code, Code::kNotFound);
 }
 
-TEST(HashedPath, IsThatOfOpenSearch) {
+TEST(HashedPath, MatchesOpenSearch) {
   EXPECT_EQ(HashedPath("2XjEV3zVThirNGbMmN9gdw", 0), "V01011001010111");
   EXPECT_EQ(HashedPath("2XjEV3zVThirNGbMmN9gdw", 1), "901110101001001");
 }
 
-TEST(Repository, IsNotFoundWhereThereIsNone) {
+TEST(Repository, MissingRepositoryIsNotFound) {
   EXPECT_EQ(OpenFolder("/nowhere/at/all").error().code, Code::kNotFound);
 }
 

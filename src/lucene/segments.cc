@@ -65,7 +65,7 @@ Result<std::string_view> CheckedContent(std::string_view file, uint32_t format,
 
 bool FlagOf(ByteReader& reader) {
   const uint8_t flag = reader.U8();
-  reader.Expect(flag == 1 || flag == 0xFF || flag == 0, "a flag that is neither yes nor no");
+  reader.Expect(flag == 1 || flag == 0xFF || flag == 0, "an invalid flag");
   return flag == 1;
 }
 

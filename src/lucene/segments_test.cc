@@ -31,12 +31,12 @@ TEST(Segments, ReadsACommit) {
   EXPECT_EQ((*segments)[0].soft_delete_count, 4);
 }
 
-TEST(Segments, RefusesEveryBeginningAlsoWithARightFooter) {
-  EXPECT_TRUE(EveryBeginning(Commit(), [](auto cut) { return !ParseSegments(cut, "f"); }));
-  EXPECT_TRUE(EveryBeginning(Commit(), [](auto cut) { return !ParseSegments(Sealed(cut), "f"); }));
+TEST(Segments, RejectsTruncationsWithAValidFooter) {
+  EXPECT_TRUE(EveryTruncation(Commit(), [](auto cut) { return !ParseSegments(cut, "f"); }));
+  EXPECT_TRUE(EveryTruncation(Commit(), [](auto cut) { return !ParseSegments(Sealed(cut), "f"); }));
 }
 
-TEST(Segments, RefusesAVersionOfTheFuture) {
+TEST(Segments, RejectsNewerVersions) {
   ByteWriter writer;
   const auto segments = ParseSegments(Sealed(writer.Header("segments", 11).bytes()), "segments_3");
   EXPECT_EQ(segments.error().code, Code::kIncompatible);
@@ -61,12 +61,12 @@ TEST(SegmentInfo, ReadsOldAndNewLayouts) {
     EXPECT_TRUE(info->is_compound);
     EXPECT_EQ(info->lucene_version,
               std::to_string(format / 10) + "." + std::to_string(minor) + ".1");
-    EXPECT_TRUE(EveryBeginning(
+    EXPECT_TRUE(EveryTruncation(
         content, [](auto cut) { return !ParseSegmentInfo(Sealed(cut), kTestId, "_0.si"); }));
   }
 }
 
-TEST(SegmentInfo, RefusesAnotherSegmentsAndUnknownKinds) {
+TEST(SegmentInfo, RejectsOtherSegmentsAndUnknownKinds) {
   EXPECT_FALSE(ParseSegmentInfo(Sealed(Info(90, 8)), "another id 45678", "_0.si"));
   ByteWriter writer;
   const auto info = ParseSegmentInfo(Sealed(writer.Header("SimpleText", 0).bytes()), "", "_0.si");
@@ -74,7 +74,7 @@ TEST(SegmentInfo, RefusesAnotherSegmentsAndUnknownKinds) {
   EXPECT_NE(info.error().message.find("SimpleText"), std::string::npos);
 }
 
-TEST(CompoundEntries, AreReadByName) {
+TEST(CompoundEntries, EntriesAreReadByName) {
   ByteWriter writer(ByteOrder::kLittle);
   writer.IndexHeader("Lucene90CompoundEntries", 0, kTestId);
   writer.VInt(2).String(".fdt").U64(48).U64(100).String(".fnm").U64(148).U64(7);
@@ -82,7 +82,7 @@ TEST(CompoundEntries, AreReadByName) {
   ASSERT_TRUE(entries) << entries.error().message;
   EXPECT_EQ(entries->at(".fnm").offset, 148);
   EXPECT_EQ(entries->at(".fnm").length, 7);
-  EXPECT_TRUE(EveryBeginning(writer.bytes(), [](auto cut) {
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [](auto cut) {
     return !ParseCompoundEntries(Sealed(cut), kTestId, "_0.cfe");
   }));
 }

@@ -69,7 +69,7 @@ Result<ShardFile> ParseFile(const Json& object, const std::string& origin) {
   if (file.is_virtual) {
     MUSTER_ASSIGN(file.content, ContentOf(object, origin));
     if (file.content.size() != file.length) {
-      return BadList(origin, "holds " + file.name + " with another length than it says");
+      return BadList(origin, "has " + file.name + " with a length that differs from its content");
     }
   }
   return file;
@@ -120,7 +120,7 @@ Result<std::string> ShardDirectory::Read(const ShardFile& file, uint64_t offset,
 Status ShardDirectory::ReadInto(const ShardFile& file, uint64_t offset, uint64_t length,
                                 std::string& into) const {
   if (offset > file.length || length > file.length - offset) {
-    return Error{Code::kCorrupt, origin_ + " " + file.name + ": something should be at byte " +
+    return Error{Code::kCorrupt, origin_ + " " + file.name + ": the snapshot refers to byte " +
                                      std::to_string(offset) + ", beyond its end"};
   }
   if (file.is_virtual) {
@@ -187,7 +187,7 @@ Result<std::string> ShardFileView::Read(uint64_t offset, uint64_t length) const 
 
 Status ShardFileView::ReadInto(uint64_t offset, uint64_t length, std::string& into) const {
   if (offset > length_ || length > length_ - offset) {
-    return Error{Code::kCorrupt, origin_ + ": something should be at byte " +
+    return Error{Code::kCorrupt, origin_ + ": the snapshot refers to byte " +
                                      std::to_string(offset) + ", beyond its end"};
   }
   return directory_->ReadInto(*file_, start_ + offset, length, into);

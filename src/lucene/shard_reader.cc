@@ -124,7 +124,7 @@ Result<bool> ShardReader::Next(Document& document) {
       continue;
     }
     if (!segment.chunk.Holds(doc)) {
-      // Empty on failure, so that a failure cannot be read past.
+      // Empty on failure, so that no document is read after one.
       MUSTER_TRY(segment.stored.ReadChunk(segment.stored.ChunkOf(doc), segment.chunk));
     }
     const uint64_t position = next_++;

@@ -165,11 +165,11 @@ Result<AwsCredentials> AwsCredentialChain::Fetch(std::stop_token stop) {
   if (found && !*found) found = FromInstance(stop);
   if (!found) return found.error();
   if (*found) return **found;
-  return Error{Code::kInvalid,
-               "no AWS credentials: none in the environment, in the AWS files, of a container or "
-               "of an instance",
-               "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run `aws configure`, or attach a "
-               "role"};
+  return Error{
+      Code::kInvalid,
+      "no AWS credentials in the environment, the AWS files, the container or the instance",
+      "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run `aws configure`, or attach a "
+      "role"};
 }
 
 AwsCredentialChain::Found AwsCredentialChain::FromEnvironment() const {
@@ -215,8 +215,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromFiles() const {
     if (!id.empty()) return Remembered({id, secret, ValueOf(*section, "aws_session_token")});
     for (const char* other : {"role_arn", "sso_session", "sso_start_url", "credential_process"}) {
       if (section->contains(other)) {
-        return Error{Code::kInvalid,
-                     where + " gets its credentials by " + other + ", which is not supported",
+        return Error{Code::kInvalid, where + " uses " + other + ", which is not supported",
                      "run eval \"$(aws configure export-credentials --format env)\" first"};
       }
     }
@@ -283,7 +282,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance(std::stop_token stop)
     return Error{Code::kUnavailable,
                  place + " accepted the request for a token but did not respond",
                  "in a container, raise the instance's metadata hop limit to 2; or set "
-                 "AWS_EC2_METADATA_DISABLED=true if this is no instance"};
+                 "AWS_EC2_METADATA_DISABLED=true if this is not an EC2 instance"};
   }
   if (!token) return token.error().Within(place);
   if (token->status != 200) return Refusal(place, *token);

@@ -69,7 +69,7 @@ std::string CredentialsJson(const std::string& id, const std::string& at) {
          R"(","Token":"token-of-)" + id + R"(","Expiration":")" + at + "\"}";
 }
 
-TEST_F(AwsCredentialChainTest, NoneAnywhereSaysWhereToPutThem) {
+TEST_F(AwsCredentialChainTest, MissingCredentialsExplainWhereToSetThem) {
   const auto none = Get();
   EXPECT_EQ(CodeOf(none), Code::kInvalid);
   EXPECT_NE(none.error().hint.find("AWS_ACCESS_KEY_ID"), std::string::npos);
@@ -120,7 +120,7 @@ TEST_F(AwsCredentialChainTest, ProfilesAreReadFromBothFiles) {
   EXPECT_EQ(Redact("default=secret other-secret other-token third-secret"), "*** *** *** ***");
 }
 
-TEST_F(AwsCredentialChainTest, FilesMayBeElsewhere) {
+TEST_F(AwsCredentialChainTest, FilesCanBeMoved) {
   Write("keys", "[default]\naws_access_key_id=KEYS\naws_secret_access_key=keys-secret\n");
   Write("settings", "[default]\naws_access_key_id=SETTINGS\naws_secret_access_key=set-secret\n");
   variables_["AWS_CONFIG_FILE"] = home_ + "/settings";
@@ -129,7 +129,7 @@ TEST_F(AwsCredentialChainTest, FilesMayBeElsewhere) {
   EXPECT_EQ(IdOf(Get()), "KEYS");
 }
 
-TEST_F(AwsCredentialChainTest, NamedProfileThatIsMissingIsInvalid) {
+TEST_F(AwsCredentialChainTest, MissingProfileIsInvalid) {
   Write(".aws/credentials", "[default]\naws_access_key_id=A\naws_secret_access_key=b\n");
   variables_["AWS_PROFILE"] = "absent";
   const auto missing = Get();
@@ -137,7 +137,7 @@ TEST_F(AwsCredentialChainTest, NamedProfileThatIsMissingIsInvalid) {
   EXPECT_NE(missing.error().message.find("absent"), std::string::npos);
 }
 
-TEST_F(AwsCredentialChainTest, ProfileThatAssumesARoleIsRefusedWithARemedy) {
+TEST_F(AwsCredentialChainTest, ProfileThatAssumesARoleIsRejectedWithAHint) {
   Write(".aws/config", "[profile x]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = y\n");
   variables_["AWS_PROFILE"] = "x";
   const auto refused = Get();
@@ -156,7 +156,7 @@ TEST_F(AwsCredentialChainTest, ForgetReadsTheFileAgain) {
   EXPECT_EQ(IdOf(chain.Get()), "NEW");
 }
 
-TEST_F(AwsCredentialChainTest, ContainerGivesCredentialsWithExpiry) {
+TEST_F(AwsCredentialChainTest, ContainerProvidesCredentialsWithExpiry) {
   HttpServer server([](const HttpServerRequest&) {
     return Answer(200, CredentialsJson("CONTAINER", "2026-03-01T13:00:00Z"));
   });
@@ -180,7 +180,7 @@ TEST_F(AwsCredentialChainTest, ContainerGivesCredentialsWithExpiry) {
   EXPECT_EQ(server.requests().back().target, "/v2/credentials/7");
 }
 
-TEST_F(AwsCredentialChainTest, ContainerIsAskedWithoutTlsOnlyWhereItIsSafe) {
+TEST_F(AwsCredentialChainTest, ContainerIsUsedWithoutTlsOnlyOnTrustedHosts) {
   for (const char* url : {"http://example.com/", "http://169.254.169.254/", "http://10.0.0.1/",
                           "http://127.example.com/", "ftp://127.0.0.1/", "nonsense"}) {
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url;
@@ -193,7 +193,7 @@ TEST_F(AwsCredentialChainTest, ContainerIsAskedWithoutTlsOnlyWhereItIsSafe) {
   }
 }
 
-TEST_F(AwsCredentialChainTest, ContainerThatMisbehavesIsUnavailable) {
+TEST_F(AwsCredentialChainTest, MisbehavingContainerIsUnavailable) {
   const std::vector<std::pair<HttpServerReply, Code>> cases = {
       {Answer(500, ""), Code::kUnavailable},
       {Answer(302, "", {{"Location", "http://127.0.0.1:1/"}}), Code::kUnavailable},
@@ -249,7 +249,7 @@ class Instance {
   HttpServer server_;
 };
 
-TEST_F(AwsCredentialChainTest, InstanceGivesThoseOfItsRole) {
+TEST_F(AwsCredentialChainTest, InstanceProvidesCredentialsOfItsRole) {
   Instance instance;
   variables_["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = instance.Url() + "/";
   const auto found = Get();
@@ -290,7 +290,7 @@ TEST_F(AwsCredentialChainTest, CredentialsAreRenewedFiveMinutesBeforeTheyExpire)
   EXPECT_EQ(IdOf(chain.Get()), "INSTANCE2");
 }
 
-TEST_F(AwsCredentialChainTest, OldOnesServeWhileRenewalFails) {
+TEST_F(AwsCredentialChainTest, OldCredentialsAreUsedWhileRenewalFails) {
   Instance instance;
   variables_["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = instance.Url();
   AwsCredentialChain chain = Chain();
@@ -308,7 +308,7 @@ TEST_F(AwsCredentialChainTest, OldOnesServeWhileRenewalFails) {
 }
 
 // A machine whose clock is hours ahead still works: AWS goes by its own.
-TEST_F(AwsCredentialChainTest, ClockThatIsAheadNeitherRefusesNorHammers) {
+TEST_F(AwsCredentialChainTest, FastClockNeitherFailsNorFloodsTheEndpoint) {
   Instance instance;
   instance.ExpireAt("2026-03-01T11:00:00Z");
   variables_["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = instance.Url();

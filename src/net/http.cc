@@ -39,11 +39,11 @@ bool IsToken(std::string_view text) {
   });
 }
 
-constexpr std::string_view kRequestLess = "request less at a time";
+constexpr std::string_view kRequestLess = "request less data at a time";
 
 // Otherwise a value could inject headers, or a URL another request.
 Status CheckRequest(const HttpRequest& request) {
-  if (!IsToken(request.method)) return Error{Code::kInvalid, "the HTTP method is not a word"};
+  if (!IsToken(request.method)) return Error{Code::kInvalid, "invalid HTTP method"};
   for (const char c : request.url) {
     if (c <= ' ' || c >= '\x7f') {
       return Error{Code::kInvalid,
@@ -52,7 +52,7 @@ Status CheckRequest(const HttpRequest& request) {
     }
   }
   for (const auto& [name, value] : request.headers) {
-    if (!IsToken(name)) return Error{Code::kInvalid, "the name of an HTTP header is not a word"};
+    if (!IsToken(name)) return Error{Code::kInvalid, "invalid HTTP header name"};
     if (value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos) {
       return Error{Code::kInvalid, "the HTTP header " + name + " contains a line break or NUL"};
     }
@@ -228,9 +228,9 @@ Error NotSent(CURLcode code, const std::string& what, const HttpOptions& options
     case CURLE_PEER_FAILED_VERIFICATION:
       return Error{Code::kPermission, what,
                    options.ca_file.empty()
-                       ? "if an authority of your own has signed the server's certificate, name "
-                         "its PEM file as ca_file"
-                       : "check that ca_file contains the authority that signed the server's "
+                       ? "if the server's certificate is signed by your own CA, set ca_file to "
+                         "the CA's PEM file"
+                       : "check that ca_file contains the CA that signed the server's "
                          "certificate, and that the certificate is for this host"};
     case CURLE_SSL_CACERT_BADFILE:
       return Error{Code::kInvalid, what, "check that ca_file names a readable PEM file"};

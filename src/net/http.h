@@ -86,7 +86,7 @@ struct HttpTarget {
   std::string_view query;      // without the question mark
 };
 
-// Whether a request failed since its answer was larger than max_response_bytes.
+// Whether a request failed because its response was larger than max_response_bytes.
 bool IsAnswerTooLarge(const Error& error);
 
 // kInvalid: another scheme, no host, or a user name: credentials belong in a header, since URLs end

@@ -43,7 +43,7 @@ std::string Gzipped() {
   return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
 }
 
-TEST(Http, SendsWhatItIsGivenAndReturnsWhatItGets) {
+TEST(Http, SendsTheRequestAndReturnsTheResponse) {
   HttpServer server([](const HttpServerRequest&) {
     return Answer(418, "short and stout", {{"X-Pot", "tea"}, {"Set-Cookie", "a"}});
   });
@@ -92,7 +92,7 @@ TEST(Http, HeadHasHeadersAndNoBody) {
   EXPECT_EQ(response->body, "");
 }
 
-TEST(Http, HostThatIsSignedIsTheOneThatIsSent) {
+TEST(Http, SignedHostIsTheHostSent) {
   HttpServer server(Hello);
   HttpRequest request{.url = "http://LocalHost:" + std::to_string(server.port()) + "/"};
   const auto texts = SignRequest(request, {"AKIDEXAMPLE", "example-secret"}, {"r", "es"}, {});
@@ -104,7 +104,7 @@ TEST(Http, HostThatIsSignedIsTheOneThatIsSent) {
   EXPECT_EQ(server.requests().at(0).Header("Authorization"), texts->authorization);
 }
 
-TEST(Http, ConnectionsAreUsedAgain) {
+TEST(Http, ConnectionsAreReused) {
   HttpServer server(Hello);
   HttpClient client(kDirect);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(client.Send({.url = server.Url()}));
@@ -152,7 +152,7 @@ TEST(Http, GzipIsDecoded) {
   EXPECT_TRUE(response->body.starts_with("hello hello "));
 }
 
-TEST(Http, BodyIsBoundedAlsoWhenItUnpacks) {
+TEST(Http, DecompressedBodyIsBounded) {
   HttpServer server([](const HttpServerRequest& request) {
     if (request.target == "/packed") {
       return Answer(201, Gzipped(), {{"Content-Encoding", "gzip"}});
@@ -181,7 +181,7 @@ TEST(Http, HeadersAreBounded) {
 // What a missing response means depends on whether the request may have changed something.
 class HttpLoss : public ::testing::TestWithParam<HttpServerReply> {};
 
-TEST_P(HttpLoss, IsUnknownOnlyForRequestsThatWrite) {
+TEST_P(HttpLoss, OutcomeIsUnknownOnlyForWrites) {
   HttpServer server([](const HttpServerRequest&) { return GetParam(); });
   HttpClient client(kDirect);
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH"}) {
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
         Answer(200, Gzipped().substr(0, 15) + "garbage!", {{"Content-Encoding", "gzip"}})));
 
 // libcurl on its own would resend such a request.
-TEST(Http, WriteIsNotSentTwiceWhenAKeptConnectionIsLost) {
+TEST(Http, WriteIsNotResentWhenAReusedConnectionIsLost) {
   HttpServer server([](const HttpServerRequest& request) {
     return request.target == "/lose" ? testing::CloseWithoutAnswer() : Answer(200, "");
   });
@@ -223,7 +223,7 @@ TEST(Http, WriteIsNotSentTwiceWhenAKeptConnectionIsLost) {
   EXPECT_TRUE(client.Send({.method = "POST", .url = server.Url("/keep")}));
 }
 
-TEST(Http, ReadIsSentAgainWhenAKeptConnectionIsLost) {
+TEST(Http, ReadIsResentWhenAReusedConnectionIsLost) {
   HttpServer server([](const HttpServerRequest& request) {
     return request.target == "/lose" && request.connection == 1 ? testing::CloseWithoutAnswer()
                                                                 : Answer(200, "");
@@ -233,7 +233,7 @@ TEST(Http, ReadIsSentAgainWhenAKeptConnectionIsLost) {
   EXPECT_TRUE(client.Send({.url = server.Url("/lose")}));
 }
 
-TEST(Http, ConnectionThatTheServerHasClosedHarmsNothing) {
+TEST(Http, ConnectionClosedByTheServerIsReplaced) {
   HttpServer server(Hello);
   testing::FaultProxy proxy(server.port());
   const std::string url = "http://127.0.0.1:" + std::to_string(proxy.port()) + "/";
@@ -245,7 +245,7 @@ TEST(Http, ConnectionThatTheServerHasClosedHarmsNothing) {
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
-TEST(Http, NothingIsSentWhenNobodyListens) {
+TEST(Http, RefusedConnectionIsUnavailable) {
   int port = 0;
   { port = HttpServer(Hello).port(); }
   for (const std::string& url : {"http://127.0.0.1:" + std::to_string(port) + "/",
@@ -256,7 +256,7 @@ TEST(Http, NothingIsSentWhenNobodyListens) {
   }
 }
 
-TEST(Http, ServerThatSpeaksNoTlsGetsNothing) {
+TEST(Http, ServerWithoutTlsReceivesNothing) {
   HttpServer server(Hello);
   const std::string url = "https://127.0.0.1:" + std::to_string(server.port()) + "/";
   EXPECT_EQ(CodeOf(HttpClient(kDirect).Send(
@@ -285,14 +285,14 @@ class HttpTls : public ::testing::Test {
   std::string ca_file_;
 };
 
-TEST_F(HttpTls, UnknownAuthorityIsRefusedBeforeAnythingIsSent) {
+TEST_F(HttpTls, UnknownCaIsRejectedBeforeAnythingIsSent) {
   const auto response = Post({}, server_.Url());
   EXPECT_EQ(CodeOf(response), Code::kPermission);
   EXPECT_NE(response.error().hint.find("ca_file"), std::string::npos) << response.error().hint;
   EXPECT_TRUE(server_.requests().empty());
 }
 
-TEST_F(HttpTls, OwnAuthorityIsTrusted) {
+TEST_F(HttpTls, ConfiguredCaIsTrusted) {
   const auto response = Post({.ca_file = ca_file_}, server_.Url());
   ASSERT_TRUE(response) << response.error().ToString();
   EXPECT_EQ(response->body, "hello");
@@ -306,7 +306,7 @@ TEST_F(HttpTls, CertificateForAnotherHostIsRefused) {
   EXPECT_TRUE(server.requests().empty());
 }
 
-TEST_F(HttpTls, ServerThatHangsUpDuringTheRequestEndsNoProcess) {
+TEST_F(HttpTls, HangUpDuringTheRequestDoesNotEndTheProcess) {
   // More than the socket buffers hold, so that there is still something to write.
   HttpRequest request{.method = "PUT", .url = server_.Url(), .body = std::string(32 << 20, 'x')};
   testing::FaultProxy proxy(server_.port());
@@ -321,7 +321,7 @@ TEST_F(HttpTls, VerificationCanBeTurnedOff) {
   EXPECT_TRUE(Post({.verify_tls = false}, server_.Url()));
 }
 
-TEST_F(HttpTls, CaFileThatIsMissingIsInvalid) {
+TEST_F(HttpTls, MissingCaFileIsInvalid) {
   EXPECT_EQ(CodeOf(Post({.ca_file = ca_file_ + ".not"}, server_.Url())), Code::kInvalid);
 }
 
@@ -385,8 +385,8 @@ TEST(Http, StopEndsARequest) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-// However deep below the caller it is.
-TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
+// However deep in the call stack.
+TEST(Http, InterruptEndsARequestWithoutStopToken) {
   StalledServer server;
   const auto begin = std::chrono::steady_clock::now();
   {
@@ -399,7 +399,7 @@ TEST(Http, AnInterruptEndsARequestThatHasNoStopToken) {
   EXPECT_FALSE(Interrupted());
 }
 
-TEST(Http, StoppedBeforehandSendsNothing) {
+TEST(Http, RequestedStopSendsNothing) {
   HttpServer server(Hello);
   std::stop_source stop;
   stop.request_stop();
@@ -430,7 +430,7 @@ TEST(Http, InvalidRequestsAreNotSent) {
   EXPECT_TRUE(server.requests().empty());
 }
 
-TEST(Http, ErrorsKeepSecretsToThemselves) {
+TEST(Http, ErrorsDoNotShowSecrets) {
   RememberSecret("open-sesame");
   const auto response =
       HttpClient(kDirect).Send({.url = "http://127.0.0.1:1/open-sesame?X-Amz-Signature=1234"});

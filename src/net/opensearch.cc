@@ -132,7 +132,7 @@ Result<OpenSearchEndpoint> OpenSearchEndpoint::FromUrl(const Url& url,
                                                        const std::set<std::string>& others) {
   OpenSearchEndpoint endpoint;
   if (url.scheme != "opensearch+http" && url.scheme != "opensearch+https") {
-    return Invalid("'" + url.scheme + "' is not a scheme of OpenSearch",
+    return Invalid("'" + url.scheme + "' is not an OpenSearch URL scheme",
                    "write opensearch+https://HOST or opensearch+http://HOST");
   }
   if (url.host.empty()) return Invalid("the URL names no host", "write opensearch+https://HOST");

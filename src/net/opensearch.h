@@ -25,8 +25,7 @@ struct OpenSearchAnswer {
   int status = 0;
   std::string body;
   std::optional<std::chrono::milliseconds> retry_after = {};
-  std::optional<WallTime> date = {};  // the server's clock when it started to respond, to the
-                                      // second
+  std::optional<WallTime> date = {};  // the server's clock at the response's start, to the second
 };
 
 struct OpenSearchCall {

@@ -48,7 +48,7 @@ Error OpenSearchError(const OpenSearchRefusal& refusal, bool writes) {
   if (type == "cluster_block_exception") return BlockError(refusal);
   if (status == 401 || status == 403) return PermissionError(refusal);
   if (status < 400) {
-    return {Code::kPermission, "the URL leads to a redirect",
+    return {Code::kPermission, "the server answers with a redirect",
             "use the address of the cluster itself"};
   }
   if (status == 405 || status == 407) {

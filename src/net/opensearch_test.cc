@@ -48,7 +48,7 @@ class OpenSearchClientTest : public ::testing::Test {
   std::optional<HttpServer> server_;
 };
 
-TEST(OpenSearchEndpoint, TakesTheAddressAndLeavesTheRestToTheCaller) {
+TEST(OpenSearchEndpoint, ParsesTheAddressAndIgnoresCallersParameters) {
   const auto endpoint =
       Endpoint("opensearch+https://search.example:9200/books?slices=4&ca=/ca.pem");
   ASSERT_TRUE(endpoint) << endpoint.error().ToString();
@@ -56,7 +56,7 @@ TEST(OpenSearchEndpoint, TakesTheAddressAndLeavesTheRestToTheCaller) {
   EXPECT_EQ(endpoint->ca_file, "/ca.pem");
 }
 
-TEST(OpenSearchEndpoint, RefusesWhatItDoesNotUnderstandByName) {
+TEST(OpenSearchEndpoint, RejectsUnknownParametersByName) {
   EXPECT_NE(Refusal("opensearch+http://h/?slice=4").find("unknown parameter 'slice'"),
             std::string::npos);
   EXPECT_NE(Refusal("opensearch+http://h/?aws=eu-central-1&service=s3").find("service 's3'"),
@@ -64,7 +64,7 @@ TEST(OpenSearchEndpoint, RefusesWhatItDoesNotUnderstandByName) {
   EXPECT_NE(Refusal("opensearch+ftp://h/").find("scheme"), std::string::npos);
 }
 
-TEST(OpenSearchEndpoint, RefusesSecretsInTheClearWithoutRepeatingThem) {
+TEST(OpenSearchEndpoint, RejectsPlainTextSecretsWithoutShowingThem) {
   for (const char* text :
        {"opensearch+http://me:hunter22@h/", "opensearch+http://h/?api_key=hunter22",
         "opensearch+http://h/?token=hunter22"}) {
@@ -74,7 +74,7 @@ TEST(OpenSearchEndpoint, RefusesSecretsInTheClearWithoutRepeatingThem) {
   }
 }
 
-TEST(OpenSearchEndpoint, RefusesTwoWaysToSignIn) {
+TEST(OpenSearchEndpoint, RejectsTwoWaysToAuthenticate) {
   EXPECT_NE(Refusal("opensearch+http://me@h/?aws=eu-central-1").find("more than one way"),
             std::string::npos);
 }
@@ -122,7 +122,7 @@ TEST_F(OpenSearchClientTest, SendsBodiesCompressedOnRequest) {
   EXPECT_EQ(Gunzip(request.body, 1000).value(), "{\"index\":{}}\n{}\n");
 }
 
-TEST_F(OpenSearchClientTest, TellsWhenToComeBackAndTheServersTime) {
+TEST_F(OpenSearchClientTest, ReturnsRetryAfterAndTheServersTime) {
   OpenSearchClient client =
       Client(429, "{}", {{"Retry-After", "7"}, {"Date", "Sun, 06 Nov 1994 08:49:37 GMT"}});
   const auto answer = client.Send({.path = "/"});
@@ -131,7 +131,7 @@ TEST_F(OpenSearchClientTest, TellsWhenToComeBackAndTheServersTime) {
   EXPECT_EQ(answer->date, WallTime(std::chrono::milliseconds(784111777000)));
 }
 
-TEST_F(OpenSearchClientTest, ErrorsCarryTheServersReasonAndACode) {
+TEST_F(OpenSearchClientTest, ErrorsHaveTheServersReasonAndACode) {
   const Error missing = ErrorFor(
       404, R"({"error":{"type":"index_not_found_exception","reason":"no such index [x]"}})");
   EXPECT_EQ(missing.code, Code::kNotFound);
@@ -150,7 +150,7 @@ TEST_F(OpenSearchClientTest, ErrorsCarryTheServersReasonAndACode) {
   EXPECT_EQ(ErrorFor(400, R"({"error":"plain"})").code, Code::kInvalid);
 }
 
-TEST_F(OpenSearchClientTest, AGatewaysErrorLeavesOpenWhetherAWriteWasApplied) {
+TEST_F(OpenSearchClientTest, GatewayErrorForAWriteIsAnUnknownOutcome) {
   EXPECT_EQ(ErrorFor(502, "bad gateway", "PUT").code, Code::kUnknownOutcome);
   EXPECT_EQ(ErrorFor(502, "bad gateway", "GET").code, Code::kUnavailable);
   EXPECT_EQ(ErrorFor(503, "busy", "PUT").code, Code::kUnknownOutcome);

@@ -92,7 +92,7 @@ Result<S3Location> S3Location::FromUrl(const Url& url) {
   }
   if (!url.user.empty() || !url.password.empty()) {
     return Error{Code::kInvalid, "the URL of a bucket contains a user name or password",
-                 "give credentials as AWS's own tools take them: by environment, file or role"};
+                 "supply credentials as for the AWS CLI: by environment, file or role"};
   }
   location.prefix = url.path.empty() ? "" : url.path.substr(1);
   if (!location.prefix.empty() && !location.prefix.ends_with('/')) location.prefix += '/';
@@ -143,8 +143,8 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
     case 403:
       error.code = Code::kPermission;
       error.hint =
-          "the credentials need s3:GetObject and s3:ListBucket there, and to write s3:PutObject "
-          "and s3:DeleteObject";
+          "grant the credentials s3:GetObject and s3:ListBucket there; for writing also "
+          "s3:PutObject and s3:DeleteObject";
       break;
     case 301:
     case 307:
@@ -304,7 +304,7 @@ Result<std::vector<std::string>> S3Client::List() {
     }
     token = *next;
   }
-  return Error{Code::kInvalid, place_ + ": has too many names to list"};
+  return Error{Code::kInvalid, place_ + ": too many names to list"};
 }
 
 }  // namespace muster::net

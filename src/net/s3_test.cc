@@ -36,7 +36,7 @@ class S3Test : public ::testing::Test {
   std::optional<S3Client> client_;
 };
 
-TEST_F(S3Test, ReadsExactlyTheRangeThatIsAskedFor) {
+TEST_F(S3Test, ReadsExactlyTheRequestedRange) {
   S3Client& client = Serve([](const HttpServerRequest&) { return Answer(206, "56789"); });
   const auto bytes = client.Read("indices/a b/0", 5, 5);
   ASSERT_TRUE(bytes) << bytes.error().ToString();
@@ -48,7 +48,7 @@ TEST_F(S3Test, ReadsExactlyTheRangeThatIsAskedFor) {
   EXPECT_NE(request.Header("Authorization").find("range"), std::string::npos) << "it is signed";
 }
 
-TEST_F(S3Test, AnObjectThatEndsEarlyIsCorrupt) {
+TEST_F(S3Test, TruncatedObjectIsCorrupt) {
   S3Client& shorter = Serve([](const HttpServerRequest&) { return Answer(206, "567"); });
   EXPECT_EQ(shorter.Read("x", 5, 5).error().code, Code::kCorrupt);
   S3Client& behind = Serve([](const HttpServerRequest&) {
@@ -57,7 +57,7 @@ TEST_F(S3Test, AnObjectThatEndsEarlyIsCorrupt) {
   EXPECT_EQ(behind.Read("x", 5, 5).error().code, Code::kCorrupt);
 }
 
-TEST_F(S3Test, WhatFailsForAMomentIsTriedAgain) {
+TEST_F(S3Test, TransientFailuresAreRetried) {
   std::atomic<int> requests = 0;
   S3Client& client = Serve([&](const HttpServerRequest&) {
     switch (++requests) {
@@ -73,7 +73,7 @@ TEST_F(S3Test, WhatFailsForAMomentIsTriedAgain) {
   EXPECT_EQ(requests, 3);
 }
 
-TEST_F(S3Test, RefusalsAreToldWithTheServersReasonAndNotRepeated) {
+TEST_F(S3Test, RefusalsHaveTheServersReasonAndAreNotRetried) {
   S3Client& client = Serve([](const HttpServerRequest&) {
     return Answer(403, "<Error><Code>AccessDenied</Code><Message>no way</Message></Error>");
   });
@@ -86,7 +86,7 @@ TEST_F(S3Test, RefusalsAreToldWithTheServersReasonAndNotRepeated) {
   EXPECT_EQ(server_->requests().size(), 1U);
 }
 
-TEST_F(S3Test, ListsAllPagesWithTheirNamesDecoded) {
+TEST_F(S3Test, ListsAllPagesWithDecodedNames) {
   S3Client& client = Serve([](const HttpServerRequest& request) {
     if (request.target.find("continuation-token=next%2Bpage") == std::string::npos) {
       return Answer(200,
@@ -104,7 +104,7 @@ TEST_F(S3Test, ListsAllPagesWithTheirNamesDecoded) {
   EXPECT_EQ(*names, (std::vector<std::string>{"a&b c", "index-3", "indices"}));
 }
 
-TEST_F(S3Test, AnUrlSaysWhereTheBucketIs) {
+TEST_F(S3Test, UrlNamesTheBucket) {
   const auto at = S3Location::FromUrl(
       ParseUrl(
           "snapshot+s3://backups/es/prod?endpoint=https://minio.example:9000/&region=eu-west-1")

@@ -15,7 +15,7 @@ constexpr WallTime kNow = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28
                           std::chrono::milliseconds(59'999);
 
 // tests/data/sigv4.jsonl: botocore's results for odd paths, queries and headers.
-TEST(SigV4, SignsEveryCaseAsBotocoreDoes) {
+TEST(SigV4, SignsEveryCaseLikeBotocore) {
   std::ifstream file(MUSTER_SIGV4_CASES);
   int cases = 0;
   for (std::string line; std::getline(file, line); ++cases) {
@@ -45,7 +45,7 @@ TEST(SigV4, SigningAgainReplacesTheFirstSignature) {
   EXPECT_EQ(twice.headers, once.headers);
 }
 
-TEST(SigV4, RefusesAUrlThatCannotBeSent) {
+TEST(SigV4, RejectsAUrlThatCannotBeSent) {
   HttpRequest request{.url = "ftp://example.com/"};
   EXPECT_EQ(SignRequest(request, {"AKIDEXAMPLE", kSecret}, {"r", "s"}, kNow).error().code,
             Code::kInvalid);

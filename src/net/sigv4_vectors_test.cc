@@ -44,7 +44,7 @@ HttpRequest ParseRequest(const std::string& text) {
   return request;
 }
 
-TEST(SigV4Vectors, EveryCaseOfAwsIsSignedToTheByte) {
+TEST(SigV4Vectors, EveryAwsCaseIsSignedExactly) {
   int cases = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(MUSTER_SIGV4_VECTORS)) {
     if (entry.path().extension() != ".req") continue;

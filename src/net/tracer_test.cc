@@ -17,7 +17,7 @@ TraceSpan Task(const std::string& name) {
           .attributes = {{"muster.rank", "2"}}};
 }
 
-TEST(Tracer, SpansAreWrittenAsCollectorsReadThem) {
+TEST(Tracer, SpansAreWrittenInOtlpFormat) {
   TraceSpan failed = Task("Extract-2-B");
   failed.error = "Broken: on purpose";
   TraceSpan root = Task("run");
@@ -40,7 +40,7 @@ TEST(Tracer, SpansAreWrittenAsCollectorsReadThem) {
   EXPECT_FALSE(spans[1].contains("status"));
 }
 
-TEST(Tracer, WhatIsLeftIsSentAtTheEnd) {
+TEST(Tracer, RemainingSpansAreSentAtTheEnd) {
   testing::HttpServer collector(
       [](const testing::HttpServerRequest&) { return testing::Answer(200, "{}"); });
   {
@@ -56,7 +56,7 @@ TEST(Tracer, WhatIsLeftIsSentAtTheEnd) {
   EXPECT_EQ(body["resourceSpans"][0]["scopeSpans"][0]["spans"].size(), 3U);
 }
 
-TEST(Tracer, ACollectorThatIsAwayHoldsNobodyUp) {
+TEST(Tracer, UnreachableCollectorBlocksNothing) {
   Tracer tracer("http://127.0.0.1:1", "muster run");
   for (int i = 0; i < 10'000; ++i) tracer.Add(Task("task"));
 }

@@ -196,7 +196,7 @@ class JsFunction::Engine {
   static JSValue CallHost(JSContext* context, JSValueConst /*self*/, int /*count*/,
                           JSValueConst* arguments) {
     const auto question = TextOf(context, arguments[0]);
-    if (!question) return JS_ThrowTypeError(context, "host: the question has no text");
+    if (!question) return JS_ThrowTypeError(context, "host: the argument is not a string");
     const auto answer = SharedOf(context).host(*question);
     if (!answer) return JS_ThrowPlainError(context, "%s", answer.error().ToString().c_str());
     return JS_NewStringLen(context, answer->data(), answer->size());
@@ -234,7 +234,7 @@ class JsFunction::Engine {
   Result<std::optional<std::string>> ToJson(const Value& value) {
     if (JS_IsUndefined(value.get())) return std::optional<std::string>();
     const Value json(context_, JS_JSONStringify(context_, value.get(), JS_UNDEFINED, JS_UNDEFINED));
-    if (json.IsException()) return Thrown().Within("the result has no JSON");
+    if (json.IsException()) return Thrown().Within("the result is not JSON");
     if (JS_IsUndefined(json.get())) {
       return Error{Code::kInvalid, origin_ + ": the result is a function or symbol, not JSON"};
     }
@@ -249,7 +249,7 @@ class JsFunction::Engine {
   Error Describe(const Value& thrown) {
     if (IsSpent()) return time_is_up_ ? TimeIsUp() : OutOfMemory();
     std::string message =
-        TextOf(context_, thrown.get()).value_or("something that has no text was thrown");
+        TextOf(context_, thrown.get()).value_or("an exception without text was thrown");
     std::string where = origin_;
     if (JS_IsError(thrown.get())) {
       const Value stack(context_, JS_GetPropertyStr(context_, thrown.get(), "stack"));
@@ -268,7 +268,7 @@ class JsFunction::Engine {
   Error TimeIsUp() const {
     return Error{Code::kInvalid,
                  origin_ + ": stopped after " + std::to_string(limits_.time.count()) + " ms",
-                 "look for a loop without end, or allow it more time"};
+                 "look for an infinite loop, or allow it more time"};
   }
 
   Error OutOfMemory() const {

@@ -7,7 +7,7 @@ struct JSMallocFunctions;
 namespace muster::script {
 
 // What a script has allocated, and whether it was ever refused more. QuickJS has its own limit but
-// does not report reaching it: what it throws then may be anything.
+// does not report reaching it: it may then throw anything.
 class JsMemory {
  public:
   explicit JsMemory(size_t limit) : limit_(limit) {}

@@ -75,12 +75,13 @@ JSValue JsNumberCodec::Print(JSContext* context, JSValue number) const {
       return JS_NewStringLen(context, text->data(), text->size());
     }
     if (!std::isfinite(value)) {
-      return JS_ThrowRangeError(context, "%s was computed, which JSON does not have",
+      return JS_ThrowRangeError(context, "the script computed %s, which JSON cannot represent",
                                 std::isnan(value) ? "NaN" : "Infinity");
     }
     if (std::abs(value) > kMaxSafeInteger) {
       return JS_ThrowRangeError(
-          context, "%g was computed, and numbers beyond 2^53 are rounded: use BigInt", value);
+          context, "the script computed %g, but numbers beyond 2^53 are rounded: use BigInt",
+          value);
     }
   }
   return std::isfinite(value) ? number : JS_NULL;

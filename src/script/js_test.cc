@@ -37,24 +37,24 @@ std::string RunOnce(std::string_view source, std::string_view argument) {
   return Say(**function, argument);
 }
 
-TEST(Js, ADocumentGoesInAndOneComesOut) {
+TEST(Js, MapsADocument) {
   EXPECT_EQ(RunOnce("(doc) => ({...doc, id: doc.key + 1})", R"({"key":1,"ä":"ö😀"})"),
             R"({"key":1,"ä":"ö😀","id":2})");
 }
 
-TEST(Js, SeveralArgumentsGoIn) {
+TEST(Js, TakesSeveralArguments) {
   const auto add = Compiled("(a, b, c) => a + b + c.d");
   const auto sum = add->Call({"1", "2", R"({"d":3})"});
   ASSERT_TRUE(sum) << sum.error().ToString();
   EXPECT_EQ(*sum, "6");
 }
 
-TEST(Js, UndefinedIsToldFromNull) {
+TEST(Js, UndefinedIsNotNull) {
   EXPECT_EQ(RunOnce("(doc) => undefined", "1"), "undefined");
   EXPECT_EQ(RunOnce("(doc) => null", "1"), "null");
 }
 
-TEST(Js, APromiseIsWaitedFor) {
+TEST(Js, PromiseIsAwaited) {
   EXPECT_EQ(RunOnce("async (doc) => { await null; return doc + 1; }", "1"), "2");
   EXPECT_EQ(RunOnce("async (doc) => { await null; throw new Error('late'); }", "1"),
             "error: test.js:1:40: Error: late");
@@ -73,7 +73,7 @@ std::unique_ptr<JsFunction> Exact(std::string_view source) {
   return *std::move(function);
 }
 
-TEST(Js, ExactNumbersStayAsTheyWereWrittenWhereverTheyGo) {
+TEST(Js, ExactNumbersKeepTheirTextWhenMoved) {
   const std::string numbers =
       "[9007199254740991,9007199254740992,9007199254740993,-9007199254740993,1.0,1.10,1e3,1E+2,-0,"
       "0.0,-0.0,1e400,1e-400,0.1,1e21,123456789012345678901234567890,18446744073709551615,"
@@ -91,7 +91,7 @@ TEST(Js, ExactNumbersStayAsTheyWereWrittenWhereverTheyGo) {
   EXPECT_EQ(Say(*Exact("(doc) => new Number(doc.a)"), R"({"a":1.0})"), "1.0");
 }
 
-TEST(Js, ExactNumbersAreOrdinaryOnesToTheScript) {
+TEST(Js, ScriptSeesExactNumbersAsOrdinaryNumbers) {
   EXPECT_EQ(Say(*Exact("(d) => [typeof d.a, d.a === 1, d.a + 1, d.a * 2.5, -d.a, d.a | 0, `${d.a}`,"
                        " Math.max(d.a, 0.5) === 1, [5, 6][d.a], new Map([[1, 'x']]).get(d.a),"
                        " isNaN(d.a), Object.is(d.z, -0), d.b > 10, d.b == 1000]"),
@@ -114,7 +114,7 @@ TEST(Js, IntegersBeyond2To53AreBigInt) {
   }
 }
 
-TEST(Js, AFloatBeyond2To53ThatWasComputedIsAnError) {
+TEST(Js, ComputedFloatBeyond2To53IsAnError) {
   for (const char* script : {"(d) => d.a * 1e10", "(d) => ({a: [-d.a * 1e10]})",
                              "(d) => 9007199254740992", "(d) => JSON.stringify(d.a * 1e10)"}) {
     const std::string said = Say(*Exact(script), R"({"a":9007199254740991})");
@@ -125,18 +125,18 @@ TEST(Js, AFloatBeyond2To53ThatWasComputedIsAnError) {
       "[9007199254740990,90071992547409910,0.30000000000000004]");
 }
 
-TEST(Js, ANumberThatJsonDoesNotHaveIsAnError) {
+TEST(Js, NumberThatJsonCannotRepresentIsAnError) {
   for (const char* script :
        {"(d) => 0 / d.a", "(d) => ({b: [Number(d.text)]})", "(d) => d.none + 1", "(d) => -1 / d.a",
         "(d) => ({...d, b: Math.log(0)})"}) {
     const std::string said = Say(*Exact(script), R"({"a":0,"text":"x"})");
-    EXPECT_NE(said.find("was computed, which JSON does not have"), std::string::npos)
+    EXPECT_NE(said.find(", which JSON cannot represent"), std::string::npos)
         << script << ": " << said;
   }
   EXPECT_EQ(Say(*Exact("(d) => [isNaN(0 / d.a), d.none ?? null]"), R"({"a":0})"), "[true,null]");
 }
 
-TEST(Js, WhatAScriptKeepsOfADocumentIsNotTakenForTheNextOnes) {
+TEST(Js, ValuesKeptFromADocumentDoNotAffectTheNext) {
   const auto function =
       Exact("let kept = null;\n(d) => { const last = kept; kept = d; return last; }");
   EXPECT_EQ(Say(*function, "[1.0,2.50,9007199254740993]"), "null");
@@ -166,27 +166,27 @@ TEST(Js, ErrorsSayWhere) {
             "(doc) => ..., or the name of one)");
 }
 
-TEST(Js, AnArgumentThatIsNotJsonIsAnError) {
+TEST(Js, InvalidJsonArgumentIsAnError) {
   const std::string said = RunOnce("(doc) => doc", "{\"a\":");
   EXPECT_EQ(said.find("error: argument 1 is not JSON"), 0U) << said;
 }
 
-TEST(Js, AResultThatIsNotJsonIsAnError) {
+TEST(Js, ResultThatIsNotJsonIsAnError) {
   EXPECT_EQ(RunOnce("(doc) => { doc.self = doc; return doc; }", "{}"),
-            "error: the result has no JSON: test.js: TypeError: circular reference");
+            "error: the result is not JSON: test.js: TypeError: circular reference");
   EXPECT_EQ(RunOnce("(doc) => () => 1", "1"),
             "error: test.js: the result is a function or symbol, not JSON");
   EXPECT_NE(RunOnce("(doc) => 10n", "1").find("TypeError: BigInt"), std::string::npos);
 }
 
-TEST(Js, RecursionWithoutEndIsAnErrorAndTheFunctionGoesOn) {
+TEST(Js, InfiniteRecursionIsAnErrorAndTheNextCallWorks) {
   const auto function = Compiled("function f(n) { return n === 0 ? 0 : 1 + f(n - 1); }\nf");
   EXPECT_NE(Say(*function, "1e9").find("RangeError: Maximum call stack size exceeded"),
             std::string::npos);
   EXPECT_EQ(Say(*function, "100"), "100");
 }
 
-TEST(Js, ALongMessageIsCut) {
+TEST(Js, LongMessageIsTruncated) {
   const std::string said = RunOnce("(doc) => { throw new Error('y'.repeat(1e6)); }", "1");
   EXPECT_LT(said.size(), 2000U);
 }
@@ -199,19 +199,19 @@ TEST(Js, VariablesLiveUntilALimitIsExceeded) {
   EXPECT_EQ(Say(*function, "false"), "1");
   EXPECT_EQ(Say(*function, "false"), "2");
   EXPECT_EQ(Say(*function, "true"),
-            "error: test.js: stopped after 50 ms (look for a loop without end, or allow it more "
+            "error: test.js: stopped after 50 ms (look for an infinite loop, or allow it more "
             "time)");
   EXPECT_EQ(Say(*function, "false"), "1");
 }
 
-TEST(Js, AScriptThatNeverEndsDoesNotCompile) {
+TEST(Js, ScriptThatNeverEndsDoesNotCompile) {
   const auto function = JsFunction::Compile("for (;;);", "test.js", kTight);
   ASSERT_FALSE(function);
   EXPECT_EQ(function.error().code, Code::kInvalid);
   EXPECT_EQ(function.error().message, "test.js: stopped after 50 ms");
 }
 
-TEST(Js, AnEngineWithNextToNoMemoryDoesNotStart) {
+TEST(Js, EngineWithTooLittleMemoryDoesNotStart) {
   for (size_t bytes = 1000; bytes < 200'000; bytes += 4'000) {
     const auto function = JsFunction::Compile("(doc) => doc", "test.js", {.memory_bytes = bytes});
     if (function) continue;
@@ -219,7 +219,7 @@ TEST(Js, AnEngineWithNextToNoMemoryDoesNotStart) {
   }
 }
 
-TEST(Js, AThreadOfItsOwnHasAStackOfItsOwn) {
+TEST(Js, StackLimitIsPerThread) {
   const auto function = Compiled("(doc) => JSON.parse('[[[[[[1]]]]]]')[0][0][0][0][0][0] + doc");
   std::string said;
   std::thread([&] { said = Say(*function, "1"); }).join();
@@ -229,7 +229,7 @@ TEST(Js, AThreadOfItsOwnHasAStackOfItsOwn) {
 
 // Each line of the table is a script that must neither escape nor run away: it ends soon after its
 // limit, as the line says, and the function can be called again.
-TEST(Js, NothingRunsOnOrEscapes) {
+TEST(Js, HostileScriptsEndWithinTheirLimits) {
   std::ifstream table(MUSTER_JS_CASES);
   ASSERT_TRUE(table) << MUSTER_JS_CASES;
   int cases = 0;

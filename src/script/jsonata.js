@@ -6,7 +6,7 @@
   const MAX_COMPILED = 1000;
   const compiled = new Map();
 
-  // Time and chance come with the request, so that whoever asks decides what they are.
+  // Time and randomness come with the request, so that the caller controls them.
   let now = 0;
   let random = () => 0;
   const RealDate = Date;
@@ -23,7 +23,7 @@
   // Where JSONata looks for them.
   globalThis.window = {atob, btoa};
 
-  // Numbers in [0, 1) that follow from the seed: sfc32, four words of state.
+  // Numbers in [0, 1) determined by the seed: sfc32, four words of state.
   function generator(seed) {
     const bits = new Uint32Array(new Float64Array([seed]).buffer);
     let [a, b, c, d] = [bits[0], bits[1], 0x9e3779b9, 1];
@@ -39,7 +39,7 @@
     return () => ((word() >>> 5) * 67108864 + (word() >>> 6)) / 9007199254740992;
   }
 
-  // JSONata finds the words for it.
+  // JSONata adds the message.
   function fail(token, index, value) {
     throw {code: 'T0410', token, index, value};
   }

@@ -27,7 +27,7 @@ class JsonataTest : public testing::Test {
   Jsonata jsonata_{env_};
 };
 
-TEST_F(JsonataTest, TheTableHolds) {
+TEST_F(JsonataTest, MatchesTheTable) {
   std::ifstream table(MUSTER_JSONATA_CASES);
   ASSERT_TRUE(table) << MUSTER_JSONATA_CASES;
   int cases = 0;
@@ -58,14 +58,14 @@ TEST_F(JsonataTest, TheTableHolds) {
   EXPECT_GT(cases, 50);
 }
 
-TEST_F(JsonataTest, PlainNamesLookAtTheInput) {
+TEST_F(JsonataTest, PlainNamesReferToTheInput) {
   const Json input = {{"prices", {1, 2, 3}}};
   const auto value = jsonata_.Evaluate("$sum(prices)", {}, &input);
   ASSERT_TRUE(value) << value.error().ToString();
   EXPECT_EQ(*value, Json(6));
 }
 
-TEST_F(JsonataTest, AnExpressionIsCheckedWithoutBeingEvaluated) {
+TEST_F(JsonataTest, CheckDoesNotEvaluate) {
   EXPECT_TRUE(jsonata_.Check("$missing.a + 1 ~> $f"));
   const auto checked = jsonata_.Check("$sum(1, ");
   ASSERT_FALSE(checked);
@@ -75,7 +75,7 @@ TEST_F(JsonataTest, AnExpressionIsCheckedWithoutBeingEvaluated) {
   EXPECT_EQ(jsonata_.Check("a ]").error().message, "S0201: Syntax error: \"]\" (at character 3)");
 }
 
-TEST_F(JsonataTest, ChanceIsTheEnvs) {
+TEST_F(JsonataTest, RandomnessComesFromTheEnv) {
   VirtualEnv env;
   Jsonata twin(env);
   for (const char* expression : {"$random()", "$uuid()", "$shuffle([1..20])"}) {
@@ -86,7 +86,7 @@ TEST_F(JsonataTest, ChanceIsTheEnvs) {
   }
 }
 
-TEST_F(JsonataTest, WhatNeverEndsIsStoppedAndTheNextIsEvaluated) {
+TEST_F(JsonataTest, EndlessExpressionIsStoppedAndTheNextIsEvaluated) {
   Jsonata strict(env_, {.time = milliseconds(2'000), .memory_bytes = size_t{16} << 20});
   for (const char* expression : {
            "($f := function() { $f() }; $f())",
@@ -101,7 +101,7 @@ TEST_F(JsonataTest, WhatNeverEndsIsStoppedAndTheNextIsEvaluated) {
   }
 }
 
-TEST_F(JsonataTest, WhatNeedsTooMuchIsStoppedAndTheNextIsEvaluated) {
+TEST_F(JsonataTest, ExpressionOverTheMemoryLimitIsStoppedAndTheNextIsEvaluated) {
   Jsonata strict(env_, {.time = milliseconds(20'000), .memory_bytes = size_t{16} << 20});
   const auto value = strict.Evaluate("[1..9999999]", {});
   ASSERT_FALSE(value);
@@ -111,12 +111,12 @@ TEST_F(JsonataTest, WhatNeedsTooMuchIsStoppedAndTheNextIsEvaluated) {
   EXPECT_EQ(*next, Json(2));
 }
 
-TEST_F(JsonataTest, RecursionWithoutEndIsAnError) {
+TEST_F(JsonataTest, InfiniteRecursionIsAnError) {
   EXPECT_NE(Say("($f := function($n) {1 + $f($n)}; $f(1))").find("error: "), std::string::npos);
   EXPECT_EQ(Say("1 + 1"), "2");
 }
 
-TEST_F(JsonataTest, AVariableOfOneEvaluationIsNotSeenByTheNext) {
+TEST_F(JsonataTest, VariablesDoNotLeakIntoTheNextEvaluation) {
   const Json one = 1;
   EXPECT_EQ(Say("$x", {{"x", &one}}), "1");
   EXPECT_EQ(Say("$x"), "undefined");
@@ -124,7 +124,7 @@ TEST_F(JsonataTest, AVariableOfOneEvaluationIsNotSeenByTheNext) {
   EXPECT_EQ(Say("$y"), "undefined");
 }
 
-TEST_F(JsonataTest, ThousandsOfExpressionsAreNotAllKept) {
+TEST_F(JsonataTest, CacheOfExpressionsIsBounded) {
   for (int i = 0; i < 2'500; ++i) {
     ASSERT_EQ(Say(std::to_string(i) + " + 1"), std::to_string(i + 1));
   }

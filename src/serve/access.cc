@@ -24,7 +24,7 @@ constexpr size_t kMaxFileBytes = 4096;
 Result<std::string> NewToken() {
   std::string bytes(kTokenBytes, '\0');
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return Error{Code::kInternal, "the system has no random numbers"};
+    return Error{Code::kInternal, "the system's random number generator failed"};
   }
   return Hex(bytes);
 }
@@ -78,7 +78,7 @@ Result<Tokens> LoadTokens(const std::string& path) {
     return NoTokens(path, "the file belongs to another user", "name another one with --token-file");
   }
   if ((info.st_mode & 077) != 0) {
-    return NoTokens(path, "others may read it",
+    return NoTokens(path, "it is readable by others",
                     "remove it, since the tokens may be known, and start again");
   }
   MUSTER_ASSIGN(const std::string text, ReadFile(path, kMaxFileBytes));
@@ -192,7 +192,7 @@ std::optional<std::string> Access::Renew(Caller& caller) const {
   return CookieFor(*caller.session);
 }
 
-bool Access::MayGoOn(const Caller& caller) const {
+bool Access::MayContinue(const Caller& caller) const {
   return !caller.session ||
          (sessions_->IsAlive(*caller.session) && sessions_->IsFresh(*caller.session));
 }

@@ -49,7 +49,7 @@ class Access {
 
   // Whether a stream may continue: not once the session has ended, or is due for renewal, which
   // takes a new request.
-  bool MayGoOn(const Caller& caller) const;
+  bool MayContinue(const Caller& caller) const;
 
  private:
   std::optional<Role> RoleOf(std::string_view token) const;

@@ -46,7 +46,7 @@ net::HttpHeaders SecurityHeaders(bool tls) {
   return headers;
 }
 
-// Strangers learn nothing about which paths exist: 401 comes before 404 and 405.
+// 401 comes before 404 and 405: unauthenticated callers must not learn which paths exist.
 std::optional<WebResponse> Api::RefuseRoute(const WebRequest& head) const {
   const RouteMatch match = FindRoute(head.method, head.path);
   const bool open = match.route != nullptr && !match.route->role;
@@ -60,7 +60,7 @@ std::optional<WebResponse> Api::Refuse(const WebRequest& head) {
   if (!refusal) refusal = RefuseRoute(head);
   if (!refusal) return std::nullopt;
   metrics_
-      .GetCounter("muster_http_refused_total", "Requests that were refused before they were read",
+      .GetCounter("muster_http_refused_total", "Requests refused before their body was read",
                   {{"status", std::to_string(refusal->status)}})
       .Add();
   if (!head.IsRead()) {
@@ -81,7 +81,7 @@ WebResponse Api::Handle(const WebRequest& request) {
                   {{"method", request.method}, {"status", std::to_string(response.status)}})
       .Add();
   metrics_
-      .GetHistogram("muster_http_request_seconds", "Until an answer is there",
+      .GetHistogram("muster_http_request_seconds", "Time until the response is ready",
                     {0.001, 0.005, 0.025, 0.1, 0.5, 2.5})
       .Observe(std::chrono::duration<double>(env_.MonoNow() - start).count());
   return response;

@@ -59,7 +59,7 @@ class Api final : public WebHandler {
   std::optional<Access> access_;
 };
 
-// Headers of every answer: what a browser must not do with it.
+// Headers of every response: restrictions on what a browser may do with it.
 net::HttpHeaders SecurityHeaders(bool tls);
 
 }  // namespace muster::serve

@@ -1,4 +1,4 @@
-// What the routes answer that are neither views nor actions.
+// Handlers of the routes that are neither views nor actions.
 
 #include "serve/api.h"
 #include "serve/api_document.h"
@@ -15,7 +15,7 @@ class SessionStream final : public WebStream {
       : stream_(stream), access_(access), caller_(caller) {}
 
   bool Write(std::string_view bytes) override {
-    return access_.MayGoOn(caller_) && stream_.Write(bytes);
+    return access_.MayContinue(caller_) && stream_.Write(bytes);
   }
   std::stop_token stop() const override { return stream_.stop(); }
 

@@ -43,7 +43,7 @@ Status AuditLog::Add(const std::string& actor, const std::string& action,
   const std::string line = LineOf(actor, action, outcome, details);
   const MutexLock lock(mutex_);
   CountLeftOut();
-  // They are in the log of the process.
+  // Dropped lines are in the process log.
   while (waiting_.size() >= kMaxWaiting) waiting_.pop_front();
   waiting_.push_back(line);
   Status written = Write();
@@ -103,8 +103,8 @@ Json AuditLog::Cut(const Json& value) const {
   return text + "…";
 }
 
-// Writes all lines that wait, or none. Opened anew each time: another process, or a person, may
-// have moved the file away.
+// Writes all waiting lines, or none. Opens the file each time: another process, or an operator, may
+// have moved it.
 Status AuditLog::Write() {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);

@@ -27,11 +27,11 @@ class AuditLogTest : public ::testing::Test {
   VirtualEnv env_{WallTime{}};
 };
 
-TEST_F(AuditLogTest, AFloodOfRefusalsIsCounted) {
+TEST_F(AuditLogTest, FloodOfRefusalsIsCounted) {
   AuditLog log(path_, env_);
   for (int i = 0; i < 1'000; ++i) log.AddRefusal("unknown@1.2.3.4", "/x", "401");
   EXPECT_EQ(Lines().size(), 10u);
-  // Others are not drowned in it.
+  // Other roles are still logged.
   log.AddRefusal("viewer@1.2.3.4", "/x", "a viewer may only look");
   ASSERT_EQ(Lines().size(), 12u);
   EXPECT_EQ(Lines()[10]["outcome"], "refused, left out");
@@ -44,7 +44,7 @@ TEST_F(AuditLogTest, AFloodOfRefusalsIsCounted) {
   EXPECT_EQ(Lines().size(), 13u);
 }
 
-TEST_F(AuditLogTest, WhatWasLeftOutIsCountedAtTheEnd) {
+TEST_F(AuditLogTest, DroppedRefusalsAreCountedAtTheEnd) {
   {
     AuditLog log(path_, env_);
     for (int i = 0; i < 12; ++i) log.AddRefusal("unknown@::1", "/x", "401");
@@ -53,7 +53,7 @@ TEST_F(AuditLogTest, WhatWasLeftOutIsCountedAtTheEnd) {
   EXPECT_EQ(Lines()[10]["count"], 2);
 }
 
-TEST_F(AuditLogTest, LongFieldsAreCut) {
+TEST_F(AuditLogTest, LongFieldsAreTruncated) {
   AuditLog log(path_, env_);
   const std::string path = "/api/" + std::string(100'000, 'x');
   ASSERT_TRUE(log.Add("operator@::1", path, "asked", {{"body", {{"task", path}}}, {"n", 7}}));
@@ -81,7 +81,7 @@ TEST_F(AuditLogTest, TheFileIsRotatedBySize) {
     EXPECT_EQ(all[i]["number"].get<int>(), all[i - 1]["number"].get<int>() + 1);
 }
 
-TEST_F(AuditLogTest, AFullDiskLosesNothingAndKeepsNobodyFromActing) {
+TEST_F(AuditLogTest, FullDiskLosesNothingAndBlocksNoAction) {
   AuditLog log(path_, env_);
   ASSERT_EQ(symlink("/dev/full", path_.c_str()), 0);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(log.Add("operator@::1", "/x", "asked", {{"number", i}}));
@@ -91,7 +91,7 @@ TEST_F(AuditLogTest, AFullDiskLosesNothingAndKeepsNobodyFromActing) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Lines()[static_cast<size_t>(i)]["number"], i);
 }
 
-TEST_F(AuditLogTest, ALineThatDoesNotFitLeavesNoHalf) {
+TEST_F(AuditLogTest, LineThatDoesNotFitLeavesNothing) {
   AuditLog log(path_, env_);
   ASSERT_TRUE(log.Add("operator@::1", "/x", "asked", {{"number", 0}}));
   signal(SIGXFSZ, SIG_IGN);
@@ -107,7 +107,7 @@ TEST_F(AuditLogTest, ALineThatDoesNotFitLeavesNoHalf) {
   EXPECT_EQ(Lines()[1]["number"], 1);
 }
 
-TEST_F(AuditLogTest, AFileThatCannotBeWrittenIsAnError) {
+TEST_F(AuditLogTest, UnwritableFileIsAnError) {
   AuditLog log(folder_.path(), env_);
   const Status added = log.Add("operator@::1", "/x", "asked", Json::object());
   ASSERT_FALSE(added);

@@ -78,7 +78,7 @@ class RunningDashboard final : public Dashboard {
   const Tokens tokens_;
   Service service_;
   Api api_;
-  std::unique_ptr<WebServer> server_;  // the first to go
+  std::unique_ptr<WebServer> server_;  // destroyed first
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct DashboardOptions {
   int port = 0;
   std::string certificate = {};  // PEM files, both or none
   std::string key = {};
-  std::vector<std::string> allowed_hosts = {};  // names beside those of loopback
+  std::vector<std::string> allowed_hosts = {};  // besides the loopback names
   std::string token_file;
   std::string audit_log;
   bool read_only = false;
@@ -26,7 +26,7 @@ struct DashboardOptions {
 };
 
 // A server of the API, live events, metrics and the page, until it is destroyed.
-// docs/guide/serve.md says who may do what.
+// Permissions: docs/guide/serve.md.
 class Dashboard {
  public:
   // kInvalid: an address other than loopback without TLS. `env` and `metrics` must outlive it.

@@ -26,8 +26,8 @@ struct Field {
 // kInvalid: anything else.
 Result<Json> ReadBody(const std::string& text, const std::vector<Field>& fields);
 
-// The query's known parameters as an object; numbers have their fallbacks. kInvalid: a number that
-// is none, or out of range. Other parameters are ignored.
+// The query's known parameters as an object; missing numbers get their fallbacks. kInvalid: not a
+// number, or out of range. Other parameters are ignored.
 Result<Json> ReadQuery(const WebRequest& request, const std::vector<Field>& fields);
 
 }  // namespace muster::serve

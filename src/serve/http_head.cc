@@ -82,7 +82,7 @@ struct HeadParser::State {
         ParseQuery(std::string_view(target).substr(std::min(question + 1, target.size())));
     for (auto& [name, value] : request.headers) {
       value.erase(value.find_last_not_of(" \t") + 1);
-      // The parser lets it pass, though proxies may take "Content-Length :" for another header.
+      // The parser accepts it, but a proxy may treat "Content-Length :" as a different header.
       if (name.find(' ') == name.npos) continue;
       refusal = WebResponse::OfProblem(400, "invalid", "malformed request: a space in a header");
     }

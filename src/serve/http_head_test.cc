@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kHead[] = "POST /a%2Fb?x=1+2&y=%41%zz&z HTTP/1.1\r\nHost: h\r\nX-Two:  a b \r\n\r\n";
 
-TEST(HttpHeadTest, AHeadIsReadInPiecesOfAnySize) {
+TEST(HttpHeadTest, HeadIsParsedInPiecesOfAnySize) {
   const std::string head = kHead;
   for (size_t piece = 1; piece <= head.size(); ++piece) {
     HeadParser parser;
@@ -30,14 +30,14 @@ TEST(HttpHeadTest, AHeadIsReadInPiecesOfAnySize) {
   }
 }
 
-TEST(HttpHeadTest, WhatFollowsTheHeadIsLeftAlone) {
+TEST(HttpHeadTest, BytesAfterTheHeadAreNotConsumed) {
   const std::string head = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
   HeadParser parser;
   EXPECT_EQ(parser.Feed(head + "hello" + kHead), head.size());
   EXPECT_TRUE(parser.done());
 }
 
-TEST(HttpHeadTest, ConnectionsAreKeptAsTheClientAsks) {
+TEST(HttpHeadTest, KeepAliveFollowsTheClient) {
   const auto kept = [](const std::string& head) {
     HeadParser parser;
     parser.Feed(head + "\r\n");
@@ -50,7 +50,7 @@ TEST(HttpHeadTest, ConnectionsAreKeptAsTheClientAsks) {
   EXPECT_TRUE(kept("GET / HTTP/1.0\r\nConnection: keep-alive\r\n"));
 }
 
-TEST(HttpHeadTest, WhatIsNoRequestIsRefused) {
+TEST(HttpHeadTest, InvalidRequestsAreRefused) {
   const std::pair<const char*, int> cases[] = {
       {"hello\r\n\r\n", 400},
       {"GET / HTTP/x\r\n\r\n", 400},

@@ -42,8 +42,8 @@ class LiveHub {
   LiveHub(const LiveHub&) = delete;
   LiveHub& operator=(const LiveHub&) = delete;
 
-  // Null: the viewer limit is reached.
   class Subscription;
+  // Null: the viewer limit is reached.
   std::shared_ptr<Subscription> Join(const std::vector<std::string>& topics,
                                      const std::string& last_event_id);
 

@@ -5,8 +5,8 @@
 namespace muster::serve {
 namespace {
 
-// Where `key` is: at `guess`, as it is where both objects list their members in one order, or
-// wherever. Looking up each would cost the square of their number.
+// The member `key`. `guess` is right if both objects have their members in the same order; looking
+// up every member would take quadratic time.
 Json::const_iterator Find(const Json& object, const Json::const_iterator& guess,
                           const std::string& key) {
   return guess != object.end() && guess.key() == key ? guess : object.find(key);

@@ -7,10 +7,10 @@
 namespace muster::serve {
 
 // The JSON merge patch (RFC 7396) that makes `after` of `before`: null where they are equal.
-// Neither may hold a null, which a patch cannot express.
+// Neither may contain a null, which a patch cannot express.
 Json MergePatch(const Json& before, const Json& after);
 
-// Adds a member that is not there yet, without looking: the objects here can be large.
+// Adds a member that does not exist yet, without checking: the objects here can be large.
 void AppendMember(Json& object, const std::string& key, Json value);
 
 }  // namespace muster::serve

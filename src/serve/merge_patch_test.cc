@@ -9,20 +9,20 @@
 namespace muster::serve {
 namespace {
 
-TEST(MergePatchTest, SaysOnlyWhatDiffers) {
+TEST(MergePatchTest, ContainsOnlyDifferences) {
   const Json before = Json::parse(R"({"a":1,"b":{"c":2,"d":[1,2]},"e":"x"})");
   const Json after = Json::parse(R"({"a":1,"b":{"c":3,"d":[1]},"f":true})");
   EXPECT_EQ(ToJsonText(MergePatch(before, after)), R"({"b":{"c":3,"d":[1]},"f":true,"e":null})");
 }
 
-TEST(MergePatchTest, EqualsGiveNothing) {
+TEST(MergePatchTest, EqualValuesGiveAnEmptyPatch) {
   const Json json = Json::parse(R"({"a":{"b":[1,{"c":2}]}})");
   EXPECT_TRUE(MergePatch(json, json).is_null());
 }
 
-// Goal: a patch applied to what was before gives what is after. Method: random trees, with
-// Json::merge_patch as the judge.
-TEST(MergePatchTest, AppliedItGivesWhatIsAfter) {
+// Goal: a patch applied to the old value gives the new one. Method: random trees, with
+// Json::merge_patch as the reference.
+TEST(MergePatchTest, AppliedPatchGivesTheNewValue) {
   std::mt19937 random(17);
   const auto number = [&](int below) {
     return static_cast<int>(random() % static_cast<unsigned>(below));

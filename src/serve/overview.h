@@ -15,7 +15,7 @@
 
 namespace muster::serve {
 
-// What concerns all stores. Thread-safe.
+// Views across all stores. Thread-safe.
 class Overview {
  public:
   Overview(const Site& site, MigrationViews& migrations, ReplicaViews& replicas,
@@ -46,10 +46,10 @@ class Overview {
   std::map<std::string, RunTallies> tallies_;  // by the store's number
 };
 
-// The job of a file of dead letters.
+// The name of the job that redrives a dead-letter file.
 std::string RedriveJob(const std::string& file);
 
-// The run that a file of dead letters is of, and the store that knows it.
+// The run that a dead-letter file belongs to, and the store with that run.
 struct LetterRun {
   const SiteStore* store = nullptr;
   std::string sink;

@@ -21,7 +21,7 @@ TEST(RouteTest, OnlyTheExactPathMatches) {
   }
 }
 
-TEST(RouteTest, WhatThePatternSpellsOutIsNotDecoded) {
+TEST(RouteTest, LiteralSegmentsAreNotDecoded) {
   EXPECT_FALSE(MatchPath("/api/v1/overview", "/api/v1/%6fverview"));
 }
 

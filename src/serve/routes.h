@@ -30,8 +30,8 @@ using ReadView = Result<Json> (Views::*)(const Names&);     // can be followed l
 using Act = Result<Json> (Actions::*)(const ActionCall&);   // audited; viewers may preview it
 using Answer = WebResponse (Api::*)(const ApiCall&) const;  // anything else
 
-// One thing that can be requested. The table of these is the only place that knows: refusals, the
-// API's document and the page's types follow from it.
+// One endpoint. The route table is the single source: refusals, the API document and the page's
+// types are derived from it.
 struct Route {
   std::string method;          // GET or POST; a GET answers HEAD as well
   std::string pattern;         // "/api/v1/stores/{store}/work/{run}"

@@ -9,14 +9,14 @@
 namespace muster::serve {
 namespace {
 
-TEST(RoutesTest, AHeadRequestFindsTheRouteOfTheGet) {
+TEST(RoutesTest, HeadUsesTheRouteOfGet) {
   const RouteMatch match = FindRoute("HEAD", "/api/v1/stores/0/work/a%2Fb");
   ASSERT_NE(match.route, nullptr);
   EXPECT_EQ(match.route->method, "GET");
   EXPECT_EQ(match.names, (Names{"0", "a/b"}));
 }
 
-TEST(RoutesTest, AnotherMethodIsToldWhichAreAllowed) {
+TEST(RoutesTest, WrongMethodListsTheAllowedOnes) {
   EXPECT_EQ(FindRoute("POST", "/api/v1/overview").route, nullptr);
   EXPECT_EQ(FindRoute("POST", "/api/v1/overview").allowed, "GET, HEAD");
   EXPECT_EQ(FindRoute("GET", "/api/v1/stores/0/work/r/retry").allowed, "POST");
@@ -30,7 +30,7 @@ TEST(RoutesTest, EachPathAndMethodHasOneRoute) {
   }
 }
 
-TEST(RoutesTest, WhatChangesAnythingIsAPostAndForOperators) {
+TEST(RoutesTest, ChangesArePostsForOperators) {
   for (const Route& route : Routes()) {
     if (!route.IsAction()) continue;
     EXPECT_EQ(route.method, "POST") << route.pattern;
@@ -39,7 +39,7 @@ TEST(RoutesTest, WhatChangesAnythingIsAPostAndForOperators) {
   }
 }
 
-TEST(RoutesTest, TheDocumentDefinesAllThatItsPathsReferTo) {
+TEST(RoutesTest, DocumentDefinesAllReferences) {
   const std::string& document = ApiDocument();
   constexpr std::string_view kReference = "#/components/";
   for (size_t at = document.find(kReference); at != document.npos;
@@ -50,7 +50,7 @@ TEST(RoutesTest, TheDocumentDefinesAllThatItsPathsReferTo) {
   }
 }
 
-TEST(RoutesTest, OpenRoutesAreTheOnesThatRevealNothing) {
+TEST(RoutesTest, OpenRoutesRevealNothing) {
   std::set<std::string> open;
   for (const Route& route : Routes()) {
     if (!route.role && !route.summary.empty()) open.insert(route.pattern);

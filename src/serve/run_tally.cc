@@ -75,9 +75,9 @@ Status RunTallies::ReadNewRuns(const SiteStore& store) {
   return {};
 }
 
-// Half of the budget is for pages that are being worked on, a quarter for the other pages of open
-// runs; the rest, and what those leave, goes round all pages, since even those that are done may
-// change: an item is split, or a store restored.
+// Half of the budget is for pages with held items, a quarter for the other pages of open runs. The
+// rest cycles through all pages, since even finished ones may change: an item is split, or a store
+// restored.
 std::vector<RunTallies::Due> RunTallies::Choose() const {
   std::vector<Due> oldest;
   for (const auto& [run, tally] : tallies_) {

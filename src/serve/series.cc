@@ -51,7 +51,7 @@ Json SeriesBook::Columns(const std::string& series) const {
           (now.totals[k].second - before.totals[k].second) / Seconds(before.at, now.at);
       columns[now.totals[k].first + "_per_second"].push_back(std::round(std::max(0.0, rate)));
     }
-    // What was not measured yet was nothing: columns are of one length.
+    // A level that was not measured yet is 0: all columns have the same length.
     for (const auto& [name, last] : points.back().levels) {
       columns[name].push_back(std::round(LevelOf(now, name)));
     }

@@ -20,7 +20,7 @@ TEST(SeriesTest, TotalsBecomeRatesAndLevelsStay) {
             R"({"at":[3000,4000],"docs_per_second":[100.0,0.0],"lag":[7.0,5.0]})");
 }
 
-TEST(SeriesTest, NoMoreThanOnePointASecond) {
+TEST(SeriesTest, AtMostOnePointPerSecond) {
   SeriesBook book;
   book.Add("s", At(1, 1, 1));
   book.Add("s", {.at = WallTime(std::chrono::milliseconds(1'500))});
@@ -28,7 +28,7 @@ TEST(SeriesTest, NoMoreThanOnePointASecond) {
   EXPECT_EQ(book.Columns("s")["at"].size(), 1U);
 }
 
-TEST(SeriesTest, TheSlopeTellsWhenALagIsCleared) {
+TEST(SeriesTest, SlopeOfALevel) {
   SeriesBook book;
   EXPECT_FALSE(book.Slope("s", "lag"));
   book.Add("s", At(1, 0, 100));

@@ -14,7 +14,7 @@ namespace muster::serve {
 enum class Role { kViewer, kOperator };
 std::string_view RoleName(Role role);
 
-// Secrets by which callers authenticate; Redact knows them.
+// Secrets by which callers authenticate, registered with Redact.
 struct Tokens {
   std::string for_operator;
   std::string for_viewer;
@@ -29,7 +29,7 @@ struct Session {
 };
 
 // Session cookies, "ID.ISSUED.SIGNATURE". A cookie is signed with the token it was issued for and
-// valid for one port, so that it survives a restart and opens no other server. It expires after
+// valid for one port, so that it survives a restart and works on no other server. It expires after
 // twelve hours, and is renewed when used after an hour. The ids of ended sessions are kept in a
 // file until their cookies would have expired.
 //

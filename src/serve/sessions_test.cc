@@ -22,7 +22,7 @@ class SessionsTest : public ::testing::Test {
   std::unique_ptr<Sessions> sessions_ = Open();
 };
 
-TEST_F(SessionsTest, ACookieSaysWhoItIs) {
+TEST_F(SessionsTest, CookieIdentifiesTheSession) {
   for (const Role role : {Role::kOperator, Role::kViewer}) {
     const std::string value = sessions_->ValueOf(sessions_->Begin(role));
     const auto found = sessions_->Find(value);
@@ -34,7 +34,7 @@ TEST_F(SessionsTest, ACookieSaysWhoItIs) {
   }
 }
 
-TEST_F(SessionsTest, WhatWasChangedIsNoCookie) {
+TEST_F(SessionsTest, ModifiedCookieIsInvalid) {
   const std::string value = sessions_->ValueOf(sessions_->Begin(Role::kViewer));
   for (size_t i = 0; i < value.size(); ++i) {
     std::string changed = value;
@@ -45,7 +45,7 @@ TEST_F(SessionsTest, WhatWasChangedIsNoCookie) {
     EXPECT_FALSE(sessions_->Find(junk)) << junk;
 }
 
-TEST_F(SessionsTest, ItsLifeIsShortUnlessItIsRenewed) {
+TEST_F(SessionsTest, ExpiresUnlessRenewed) {
   const Session session = sessions_->Begin(Role::kOperator);
   EXPECT_TRUE(sessions_->IsFresh(session));
   env_.Sleep(hours(11), {});
@@ -58,7 +58,7 @@ TEST_F(SessionsTest, ItsLifeIsShortUnlessItIsRenewed) {
   EXPECT_TRUE(sessions_->Find(sessions_->ValueOf(renewed)));
 }
 
-TEST_F(SessionsTest, ASessionThatWasEndedStaysEndedWithAllItsCookies) {
+TEST_F(SessionsTest, EndedSessionInvalidatesAllItsCookies) {
   const Session session = sessions_->Begin(Role::kOperator);
   const Session other = sessions_->Begin(Role::kOperator);
   env_.Sleep(hours(2), {});
@@ -72,7 +72,7 @@ TEST_F(SessionsTest, ASessionThatWasEndedStaysEndedWithAllItsCookies) {
     EXPECT_FALSE(sessions->IsAlive(renewed));
     EXPECT_TRUE(sessions->Find(sessions->ValueOf(other)));
   }
-  // It is forgotten when it would have expired anyway.
+  // Its id is dropped when its cookies would have expired.
   EXPECT_TRUE(folder_.Has("ended"));
   env_.Sleep(hours(4), {});
   Open();

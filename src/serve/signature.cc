@@ -26,7 +26,7 @@ std::string SignatureOf(std::string_view message) {
   std::string signature;
   for (size_t i = 0; i < message.size() && signature.size() < kMaxBytes;) {
     const char c = message[i];
-    // An apostrophe within a word is none of a pair.
+    // An apostrophe within a word does not open a quotation.
     const bool within = i > 0 && IsWordByte(message[i - 1]);
     if (c == '"' || c == '`' || (c == '\'' && !within)) {
       const size_t end = message.find(c, i + 1);

@@ -27,7 +27,7 @@ struct SiteStore {
   std::function<std::unique_ptr<states::TaskExecutor>()> make_executor = {};
 };
 
-// A replica set whose file is known, and with it the log and the read models.
+// A replica set whose file is known, with its log and read models.
 struct SiteReplica {
   std::string path;
   std::string store;  // its number

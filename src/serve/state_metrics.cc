@@ -34,16 +34,16 @@ void AddWork(const Json& run, Metrics& metrics) {
     Metrics::Labels with_outcome = labels;
     with_outcome["outcome"] = outcome;
     metrics
-        .GetGauge("muster_work_documents", "Documents that a run has read, by what became of them",
+        .GetGauge("muster_work_documents", "Documents that a run has read, by outcome",
                   with_outcome)
         .Set(NumberIn(run["counts"], outcome));
   }
   metrics.GetGauge("muster_work_bytes", "Bytes of the documents that a run has read", labels)
       .Set(NumberIn(run["counts"], "bytes"));
-  metrics.GetGauge("muster_work_docs_per_second", "How fast a run's holders are", labels)
+  metrics.GetGauge("muster_work_docs_per_second", "Documents per second of a run's holders", labels)
       .Set(NumberIn(run, "docs_per_second"));
   if (run.contains("left_ms")) {
-    metrics.GetGauge("muster_work_left_seconds", "Until a run is done, at its rate", labels)
+    metrics.GetGauge("muster_work_left_seconds", "Estimated time until a run is done", labels)
         .Set(NumberIn(run, "left_ms") / 1000);
   }
 }
@@ -87,7 +87,7 @@ std::string StateMetrics(const Json& overview) {
     metrics.GetGauge("muster_migrations", "Runs of plans by status", {{"status", status}})
         .Set(count);
   }
-  metrics.GetGauge("muster_migrations_left", "Runs in progress that no process drives").Set(left);
+  metrics.GetGauge("muster_migrations_left", "Runs in progress without a process").Set(left);
   for (const auto& [key, run] : overview["work"].items()) AddWork(run, metrics);
   for (const auto& [key, set] : overview["replica_sets"].items()) AddReplica(set, metrics);
   metrics.GetGauge("muster_failures", "Tasks, items, streams and documents that have failed")

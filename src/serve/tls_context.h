@@ -14,7 +14,7 @@ struct FreeTls {
 };
 using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTls>;
 
-// From PEM files; null where both are empty. kInvalid: they cannot be used.
+// From PEM files; null if both are empty. kInvalid: they cannot be used.
 Result<TlsContext> LoadTls(const std::string& certificate, const std::string& key);
 
 }  // namespace muster::serve

@@ -1,4 +1,4 @@
-// What views cost and leave alone, seen from the store.
+// The cost of views, and that they write nothing, measured at the store.
 
 #include "serve/views.h"
 
@@ -103,7 +103,7 @@ class ViewsTest : public ::testing::Test {
   std::optional<Views> views_;
 };
 
-TEST_F(ViewsTest, ARefreshOfTheOverviewCostsTheSameHoweverManyItemsThereAre) {
+TEST_F(ViewsTest, OverviewRefreshCostDoesNotDependOnTheNumberOfItems) {
   for (int i = 0; i < kRuns; ++i) AddRun("run" + std::to_string(i), kItemsPerRun);
   const auto refresh = [&] {
     store_.items = store_.calls = 0;
@@ -124,13 +124,13 @@ TEST_F(ViewsTest, ARefreshOfTheOverviewCostsTheSameHoweverManyItemsThereAre) {
   std::cout << "a change was seen after " << refreshes << " refreshes\n";
 }
 
-TEST_F(ViewsTest, SmallStoresAreReadWholeEveryTime) {
+TEST_F(ViewsTest, SmallStoresAreReadCompletelyEveryTime) {
   AddRun("a", 2'500);
   AddRun("b", 10);
   EXPECT_EQ(Overview()["work"]["0/a"]["items"], 2'500);
   for (int shard = 0; shard < 2'500; shard += 250) Finish("a", shard);
   EXPECT_EQ(Overview()["work"]["0/a"]["done"], 10);
-  // Items that are added later are counted, wherever their keys lie.
+  // Items added later are counted, whatever their keys.
   std::vector<store::Change> more;
   for (int i = 0; i < 900; ++i) {
     more.push_back(
@@ -141,7 +141,7 @@ TEST_F(ViewsTest, SmallStoresAreReadWholeEveryTime) {
   EXPECT_EQ(Overview()["work"]["0/b"]["items"], 10);
 }
 
-TEST_F(ViewsTest, ARunThatIsGoneIsNotShown) {
+TEST_F(ViewsTest, DeletedRunIsNotShown) {
   AddRun("a", 3);
   AddRun("b", 3);
   EXPECT_EQ(Overview()["work"].size(), 2U);

@@ -12,10 +12,10 @@
 
 namespace muster::serve {
 
-// A client, whose requests are answered one after another in a thread of its own.
+// One client; its requests are answered one after another in a thread of its own.
 class WebConnection {
  public:
-  // Takes the socket over. `options` and `handler` must outlive it.
+  // Takes ownership of the socket. `options` and `handler` must outlive it.
   WebConnection(int socket, std::string peer, const WebServerOptions& options, WebHandler& handler)
       : client_(socket, options.write_timeout),
         peer_(std::move(peer)),
@@ -34,7 +34,7 @@ class WebConnection {
   void Serve(const TlsContext& tls, const std::stop_token& stop);
   // False: it was the last request.
   bool ServeOne(const std::stop_token& stop);
-  // False: nothing that could be answered has come.
+  // False: no request came that could be answered.
   bool ReadHead(HeadParser& head);
   // Reads the body and answers. `keep` is cleared if the body has not been read.
   WebResponse Answer(WebRequest& request, bool& keep);

@@ -61,7 +61,7 @@ class ThreadedServer final : public WebServer {
       if (client.socket >= 0) {
         Admit(client);
       } else if (client.error != EAGAIN && client.error != EINTR) {
-        usleep(kPauseUs);  // out of descriptors, say: the client still waits in a moment
+        usleep(kPauseUs);  // out of descriptors, perhaps: the client stays in the backlog
       }
     }
   }
@@ -79,7 +79,7 @@ class ThreadedServer final : public WebServer {
     if (!started) connections_.pop_back();
   }
 
-  // Silently where a word would take time.
+  // Sends no reply over TLS: the handshake would take time.
   void Refuse(int socket) const {
     if (tls_ == nullptr) send(socket, kBusy, sizeof kBusy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(socket);
@@ -92,7 +92,7 @@ class ThreadedServer final : public WebServer {
   const int wake_;
   const int port_;
   std::stop_source stop_;
-  std::list<WebConnection> connections_;  // the acceptor's, until its thread has ended
+  std::list<WebConnection> connections_;  // used only by the acceptor's thread while it runs
   std::jthread acceptor_;
 };
 

@@ -99,8 +99,8 @@ Result<DuckLibrary> LoadLibrary() {
     // Not kUnavailable: it is looked up only once, so waiting will not help.
     return Error{Code::kIncompatible,
                  "DuckDB cannot be loaded: " + std::string(reason != nullptr ? reason : "?"),
-                 "put libduckdb.so into ../lib/muster beside the program's folder, or name it by "
-                 "MUSTER_DUCKDB; in a checkout 'scripts/fetch duckdb' brings it"};
+                 "put libduckdb.so into ../lib/muster next to the program's folder, or set "
+                 "MUSTER_DUCKDB to its path; in a checkout run 'scripts/fetch duckdb'"};
   }
   DuckLibrary found{};
   const bool all = Find(library, "duckdb_open_ext", found.open_ext) &&

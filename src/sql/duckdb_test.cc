@@ -42,13 +42,13 @@ class DuckDbTest : public ::testing::Test {
   std::unique_ptr<DuckDb> db_;
 };
 
-TEST_F(DuckDbTest, ValuesOfAllThreeTypesAndNullsComeBack) {
+TEST_F(DuckDbTest, ReadsAllThreeTypesAndNulls) {
   EXPECT_EQ(Rows("SELECT 7::BIGINT, 0.5::DOUBLE, 'short', 'a text of more than twelve bytes', NULL"
                  "::VARCHAR"),
             "7|0.500000|short|a text of more than twelve bytes||\n");
 }
 
-TEST_F(DuckDbTest, ManyRowsComeInOrder) {
+TEST_F(DuckDbTest, ManyRowsArriveInOrder) {
   int64_t next = 0;
   ASSERT_TRUE(db_->Query("SELECT range::BIGINT FROM range(10000)",
                          [&](std::span<const DuckValue> values) -> Status {
@@ -58,14 +58,14 @@ TEST_F(DuckDbTest, ManyRowsComeInOrder) {
   EXPECT_EQ(next, 10000);
 }
 
-TEST_F(DuckDbTest, KnowsWhichStatementsGiveRows) {
+TEST_F(DuckDbTest, KnowsWhichStatementsReturnRows) {
   EXPECT_TRUE(*db_->IsQuery("WITH a AS (SELECT 1) SELECT * FROM a"));
   EXPECT_TRUE(*db_->IsQuery("FROM range(3)"));
   EXPECT_FALSE(*db_->IsQuery("CREATE TABLE t (a INT)"));
   EXPECT_EQ(db_->IsQuery("SELEC 1").error().code, Code::kInvalid);
 }
 
-TEST_F(DuckDbTest, FilesElsewhereAreOutOfReach) {
+TEST_F(DuckDbTest, FilesInOtherFoldersAreInaccessible) {
   std::ofstream(folder_.path() + "/in.json") << "{\"a\":1}\n";
   EXPECT_EQ(Rows("SELECT a FROM read_json(" + DuckLiteral(folder_.path() + "/in.json") + ")"),
             "1|\n");
@@ -78,7 +78,7 @@ TEST_F(DuckDbTest, FilesElsewhereAreOutOfReach) {
   EXPECT_FALSE(db_->Execute("INSTALL httpfs"));
 }
 
-TEST_F(DuckDbTest, AStopEndsALongStatement) {
+TEST_F(DuckDbTest, StopEndsALongStatement) {
   std::stop_source stopping;
   stopping.request_stop();
   const DuckInterrupter interrupter(*db_, stopping.get_token());
@@ -88,7 +88,7 @@ TEST_F(DuckDbTest, AStopEndsALongStatement) {
   EXPECT_EQ(ended.error().code, Code::kCancelled) << ended.error().ToString();
 }
 
-TEST_F(DuckDbTest, TimesAreInUtcWhateverTheMachineSays) {
+TEST_F(DuckDbTest, TimesAreInUtcWhateverTheMachinesZone) {
   EXPECT_EQ(Rows("SELECT '2024-01-01T10:00:00+02:00'::TIMESTAMPTZ::VARCHAR"),
             "2024-01-01 08:00:00+00|\n");
 }

@@ -95,7 +95,7 @@ Status PgConnection::Flush(MonoTime deadline) {
     // libpq cannot say how much was sent before the network failed.
     if (unsent < 0) return Lost(PQerrorMessage(connection_), true);
     if (!AwaitSocket(PQsocket(connection_), POLLIN | POLLOUT, deadline)) {
-      return Lost("the server takes no data", false);
+      return Lost("the server stopped reading", false);
     }
     // A server blocked on its responses reads no more requests. This also sends.
     if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
@@ -104,7 +104,7 @@ Status PgConnection::Flush(MonoTime deadline) {
 
 Status PgConnection::AwaitInput(MonoTime deadline) {
   if (!AwaitSocket(PQsocket(connection_), POLLIN, deadline)) {
-    return Lost("no answer in time", true);
+    return Lost("no response in time", true);
   }
   if (PQconsumeInput(connection_) != 1) return Lost(PQerrorMessage(connection_), true);
   return {};
@@ -233,8 +233,8 @@ Error PgConnection::ServerError(const pg_result* result) const {
 }
 
 void PgConnection::Drop() {
-  // Closing makes libpq flush its buffer, possibly including the byte that commits what the caller
-  // was just told is not applied.
+  // Closing makes libpq flush its buffer, possibly including the byte that commits, although the
+  // change was just reported as not applied.
   shutdown(PQsocket(connection_), SHUT_RDWR);
   PQfinish(connection_);
   connection_ = nullptr;

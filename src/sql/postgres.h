@@ -52,7 +52,7 @@ struct PgCall {
 //   may come sooner: then as below.
 // - The same later: kUnknownOutcome if a statement writes, else kUnavailable. A final FATAL error
 //   from the server (57P01 and the like) changes nothing: it may follow a commit.
-// - The thread is interrupted (base/interrupt.h): kCancelled, and the connection is lost.
+// - The thread is interrupted (core/interrupt.h): kCancelled, and the connection is lost.
 class PgConnection {
  public:
   // Errors name the server and never contain a password. DNS resolution is up to the system and not

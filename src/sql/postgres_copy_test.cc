@@ -31,7 +31,7 @@ class PgCopyTest : public testing::PostgresTest {
 
 constexpr const char* kCopy = "BEGIN; SELECT 41 + 1; COPY t FROM STDIN";
 
-TEST_F(PgCopyTest, RowsGoInAfterTheAnswersOfTheStatementsBeforeThem) {
+TEST_F(PgCopyTest, RowsAreSentAfterTheResultsOfEarlierStatements) {
   auto connection = Connect();
   auto copy = PgCopyIn::Start(*connection, kCopy).value();
   auto answers = copy.Ready().value();
@@ -45,7 +45,7 @@ TEST_F(PgCopyTest, RowsGoInAfterTheAnswersOfTheStatementsBeforeThem) {
   EXPECT_EQ(server_->Exec("SELECT string_agg(name, ',' ORDER BY id) FROM t"), "one,two");
 }
 
-TEST_F(PgCopyTest, ARefusedRowIsNamedByItsLineAndTheTransactionGoesOnFromItsSavepoint) {
+TEST_F(PgCopyTest, RefusedRowHasItsLineAndTheTransactionContinuesFromItsSavepoint) {
   auto connection = Connect();
   auto copy = PgCopyIn::Start(*connection, "BEGIN; SAVEPOINT s; COPY t FROM STDIN").value();
   ASSERT_TRUE(copy.Ready());
@@ -64,7 +64,7 @@ TEST_F(PgCopyTest, ARefusedRowIsNamedByItsLineAndTheTransactionGoesOnFromItsSave
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "1");
 }
 
-TEST_F(PgCopyTest, AStatementBeforeTheRowsThatFailsIsTheServersWordAndTheConnectionStays) {
+TEST_F(PgCopyTest, FailedStatementBeforeTheRowsHasTheServersErrorAndKeepsTheConnection) {
   auto connection = Connect();
   auto copy = PgCopyIn::Start(*connection, "BEGIN; COPY nowhere FROM STDIN").value();
   const auto ready = copy.Ready();
@@ -74,7 +74,7 @@ TEST_F(PgCopyTest, AStatementBeforeTheRowsThatFailsIsTheServersWordAndTheConnect
   ASSERT_TRUE(Run(*connection, "ROLLBACK"));
 }
 
-TEST_F(PgCopyTest, AnAbandonedCopyLeavesNothing) {
+TEST_F(PgCopyTest, AbandonedCopyLeavesNothing) {
   auto connection = Connect();
   auto copy = PgCopyIn::Start(*connection, kCopy).value();
   ASSERT_TRUE(copy.Ready());
@@ -84,7 +84,7 @@ TEST_F(PgCopyTest, AnAbandonedCopyLeavesNothing) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "0");
 }
 
-TEST_F(PgCopyTest, AConnectionLostBeforeTheCommitIsUnavailableAndLostInItIsInDoubt) {
+TEST_F(PgCopyTest, ConnectionLossIsUnavailableBeforeTheCommitAndUnknownDuringIt) {
   FaultProxy proxy(server_->port());
   const std::string url = server_->Url(proxy.port());
   auto connection = Connect(url);
@@ -109,7 +109,7 @@ TEST_F(PgCopyTest, AConnectionLostBeforeTheCommitIsUnavailableAndLostInItIsInDou
   EXPECT_EQ(server_->Exec("SELECT string_agg(name, ',') FROM t"), "two");
 }
 
-TEST_F(PgCopyTest, RowsComeOutOneByOneAndTheConnectionIsFreeAfterTheLast) {
+TEST_F(PgCopyTest, RowsAreReadOneByOneAndTheConnectionIsFreeAfterTheLast) {
   server_->Exec("INSERT INTO t SELECT i, 'n' || i FROM generate_series(1, 1000) i");
   auto connection = Connect();
   auto copy = PgCopyOut::Start(*connection, "COPY (SELECT * FROM t ORDER BY id) TO STDOUT").value();
@@ -125,7 +125,7 @@ TEST_F(PgCopyTest, RowsComeOutOneByOneAndTheConnectionIsFreeAfterTheLast) {
   EXPECT_TRUE(Run(*connection, "SELECT 1"));
 }
 
-TEST_F(PgCopyTest, AQueryThatFailsHalfWayOutSaysWhy) {
+TEST_F(PgCopyTest, QueryThatFailsHalfWayReturnsTheReason) {
   auto connection = Connect();
   auto copy = PgCopyOut::Start(
       *connection, "COPY (SELECT 100 / (50 - i) FROM generate_series(1, 100) i) TO STDOUT");

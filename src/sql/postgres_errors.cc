@@ -44,7 +44,7 @@ std::string PgHintFor(std::string_view sqlstate) {
   if (sqlstate == "42501") return "grant the role the missing privilege";
   if (sqlstate == "3D000") return "create the database first: createdb NAME";
   if (sqlstate == "3F000" || sqlstate == "42P01")
-    return "was it dropped? open it again to create it";
+    return "if it was dropped, open it again to recreate it";
   if (sqlstate == "25006") return "connect to the primary, or lift default_transaction_read_only";
   if (sqlstate == "53100") return "free disk space on the server";
   if (sqlstate == "53300") return "raise max_connections, or run fewer workers";

@@ -25,7 +25,7 @@ class SilentPort {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  // Returns once a connection waits to be accepted, which never happens.
+  // Returns once a connection is pending; it is never accepted.
   bool AwaitConnection() const {
     pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
     return poll(&waiting, 1, 60'000) == 1;
@@ -39,7 +39,7 @@ class SilentPort {
   int port_ = testing::ListenOnLoopback(socket_);
 };
 
-TEST(PgConnection, NobodyListeningIsUnavailableAndNamesThePlaceWithoutThePassword) {
+TEST(PgConnection, RefusedConnectionIsUnavailableAndNamesTheServerWithoutThePassword) {
   SilentPort port;
   port.Close();
   auto connection = PgConnection::Open({.uri = port.Url()});
@@ -53,7 +53,7 @@ TEST(PgConnection, NobodyListeningIsUnavailableAndNamesThePlaceWithoutThePasswor
   EXPECT_FALSE(connection.error().hint.empty());
 }
 
-TEST(PgConnection, AServerThatNeverAnswersIsUnavailableWithinTheTimeOut) {
+TEST(PgConnection, UnresponsiveServerIsUnavailableWithinTheTimeout) {
   SilentPort port;
   const auto start = std::chrono::steady_clock::now();
   auto connection = PgConnection::Open({.uri = port.Url(), .connect_timeout = milliseconds(100)});
@@ -62,7 +62,7 @@ TEST(PgConnection, AServerThatNeverAnswersIsUnavailableWithinTheTimeOut) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-TEST(PgConnection, AnInterruptEndsTheWaitForASilentServer) {
+TEST(PgConnection, InterruptEndsTheWaitForAnUnresponsiveServer) {
   SilentPort port;
   std::stop_source stop;
   std::jthread stopper([&] {
@@ -78,7 +78,7 @@ TEST(PgConnection, AnInterruptEndsTheWaitForASilentServer) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-TEST(PgConnection, AnUnreadableUriIsInvalidAndIsNotQuoted) {
+TEST(PgConnection, InvalidUriIsNotQuoted) {
   for (const char* uri :
        {"postgresql://user:se%zzcret@host/db", "postgresql://user:secret@host/db?no=1",
         "postgresql://user:secret@[host/db", "nonsense secret"}) {
@@ -89,7 +89,7 @@ TEST(PgConnection, AnUnreadableUriIsInvalidAndIsNotQuoted) {
   }
 }
 
-TEST(PgCodeOf, SaysWhatACallerMayDecideBy) {
+TEST(PgCodeOf, MapsSqlstatesToCodes) {
   EXPECT_EQ(PgCodeOf("28P01"), Code::kPermission);
   EXPECT_EQ(PgCodeOf("42501"), Code::kPermission);
   EXPECT_EQ(PgCodeOf("40001"), Code::kUnavailable);
@@ -110,17 +110,17 @@ TEST(PgCodeOf, SaysWhatACallerMayDecideBy) {
   EXPECT_EQ(PgCodeOf(""), Code::kInternal);
 }
 
-TEST(PgIdentifier, QuotesWhateverItHolds) {
+TEST(PgIdentifier, QuotesAnyText) {
   EXPECT_EQ(PgIdentifier("select"), "\"select\"");
   EXPECT_EQ(PgIdentifier("a\"b"), "\"a\"\"b\"");
 }
 
-TEST(PgLiteral, QuotesWhateverItHolds) {
+TEST(PgLiteral, QuotesAnyText) {
   EXPECT_EQ(PgLiteral("it's"), "'it''s'");
   EXPECT_EQ(PgLiteral("a\\'b"), "E'a\\\\''b'");
 }
 
-TEST(PgArray, IsWrittenInTheServersBinaryFormat) {
+TEST(PgArray, UsesTheServersBinaryFormat) {
   PgArray array(PgArray::Element::kText, 2);
   array.Text("ab");
   array.Null();

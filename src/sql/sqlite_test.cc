@@ -38,7 +38,7 @@ TEST_F(SqliteTest, CommitsAreDurableByDefault) {
   EXPECT_EQ(db->QueryInt("PRAGMA synchronous").value(), 2);
 }
 
-TEST_F(SqliteTest, ValuesKeepTheirTypeWhateverTheColumnIsDeclaredAs) {
+TEST_F(SqliteTest, ValuesKeepTheirTypeWhateverTheDeclaredType) {
   using Type = SqliteStatement::Type;
   auto db = Open().value();
   auto select = db->Prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6").value();
@@ -57,14 +57,14 @@ TEST_F(SqliteTest, ValuesKeepTheirTypeWhateverTheColumnIsDeclaredAs) {
   EXPECT_EQ(select.Blob(5), "");
 }
 
-TEST_F(SqliteTest, ARowThatBreaksARuleOfItsTableIsAConflictOrInvalid) {
+TEST_F(SqliteTest, ConstraintViolationIsAConflictOrInvalid) {
   auto db = Open().value();
   ASSERT_TRUE(db->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT NOT NULL)"));
   EXPECT_EQ(db->Execute("INSERT INTO t VALUES (1, NULL)").error().code, Code::kConflict);
   EXPECT_EQ(db->Execute("INSERT INTO t VALUES ('one', 'x')").error().code, Code::kInvalid);
 }
 
-TEST_F(SqliteTest, PreparesOneStatementAndNoOther) {
+TEST_F(SqliteTest, PreparesExactlyOneStatement) {
   auto db = *Open();
   ASSERT_TRUE(db->Execute("CREATE TABLE t (n INTEGER)"));
   for (const char* sql : {"SELECT 1", "SELECT 1;", " SELECT 1 ; ; -- done\n /* really */ "}) {
@@ -78,7 +78,7 @@ TEST_F(SqliteTest, PreparesOneStatementAndNoOther) {
   }
 }
 
-TEST(SqliteIdentifier, QuotesWhateverItHolds) { EXPECT_EQ(SqliteIdentifier("a\"b"), "\"a\"\"b\""); }
+TEST(SqliteIdentifier, QuotesAnyText) { EXPECT_EQ(SqliteIdentifier("a\"b"), "\"a\"\"b\""); }
 
 TEST_F(SqliteTest, BindsAndReadsEveryType) {
   auto db = Open().value();
@@ -95,7 +95,7 @@ TEST_F(SqliteTest, BindsAndReadsEveryType) {
   EXPECT_FALSE(select.Step().value());
 }
 
-TEST_F(SqliteTest, TransactionThatIsNotCommittedLeavesNothing) {
+TEST_F(SqliteTest, UncommittedTransactionLeavesNothing) {
   auto db = Open().value();
   ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER)"));
   {
@@ -109,7 +109,7 @@ TEST_F(SqliteTest, TransactionThatIsNotCommittedLeavesNothing) {
   EXPECT_EQ(db->QueryInt("SELECT count(*) FROM t").value(), 1);
 }
 
-TEST_F(SqliteTest, WriteLockOfAnotherIsAwaitedAndThenUnavailable) {
+TEST_F(SqliteTest, LockedFileIsAwaitedAndThenUnavailable) {
   auto holder = Open().value();
   auto other = Open(20ms).value();
   auto held = SqliteTransaction::Begin(*holder).value();
@@ -118,7 +118,7 @@ TEST_F(SqliteTest, WriteLockOfAnotherIsAwaitedAndThenUnavailable) {
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
 }
 
-TEST_F(SqliteTest, AnInterruptEndsTheWaitForALock) {
+TEST_F(SqliteTest, InterruptEndsTheWaitForALock) {
   auto holder = Open().value();
   auto other = Open(60s).value();
   auto held = SqliteTransaction::Begin(*holder).value();
@@ -135,7 +135,7 @@ TEST_F(SqliteTest, AnInterruptEndsTheWaitForALock) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
 }
 
-// Neither the file nor its folder is at fault.
+// Not reported as a problem of the file or its folder.
 TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
   const auto opened = [&] {
     rlimit before{};
@@ -154,7 +154,7 @@ TEST_F(SqliteTest, ShortageOfDescriptorsIsReportedAsSuch) {
 
 // A child holds the lock. Open here only afterwards, or the child would inherit this process's
 // file.
-TEST_F(SqliteTest, TheProcessThatHoldsTheWriteLockIsNamed) {
+TEST_F(SqliteTest, HolderOfTheWriteLockIsNamed) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -185,7 +185,7 @@ TEST_F(SqliteTest, TheProcessThatHoldsTheWriteLockIsNamed) {
       << written.error().hint;
 }
 
-TEST_F(SqliteTest, FileThatIsNoDatabaseIsCorruptAndLeftAsItIs) {
+TEST_F(SqliteTest, FileThatIsNotADatabaseIsCorruptAndLeftAlone) {
   const std::string text(5'000, 'x');
   std::ofstream(Path()) << text;
   auto db = Open();
@@ -196,7 +196,7 @@ TEST_F(SqliteTest, FileThatIsNoDatabaseIsCorruptAndLeftAsItIs) {
   EXPECT_EQ(std::filesystem::file_size(Path()), text.size());
 }
 
-TEST_F(SqliteTest, DamagedPageIsCorruptNotACrash) {
+TEST_F(SqliteTest, DamagedPageIsCorrupt) {
   {
     auto db = Open().value();
     ASSERT_TRUE(db->Execute("CREATE TABLE t (i INTEGER PRIMARY KEY, t TEXT)"));
@@ -214,7 +214,7 @@ TEST_F(SqliteTest, DamagedPageIsCorruptNotACrash) {
   EXPECT_EQ(sum.error().code, Code::kCorrupt);
 }
 
-TEST_F(SqliteTest, FolderThatDoesNotExistIsUnavailable) {
+TEST_F(SqliteTest, MissingFolderIsUnavailable) {
   auto db = SqliteDb::Open(folder_.path() + "/no/such.db", SqliteDb::Mode::kCreate, 1s);
   ASSERT_FALSE(db);
   EXPECT_EQ(db.error().code, Code::kUnavailable);

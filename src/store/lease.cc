@@ -171,7 +171,7 @@ void Lease::Committed(Record next, int64_t version, Due due, MonoTime asked) {
   record_.version = version;
 }
 
-// Stores `next`, through failures of single calls, and sets its new version.
+// Stores `next`, retrying calls that fail, and sets its new version.
 Status Lease::TryCommit(Record& next, Due due, bool deferred) {
   Backoff backoff(*env_);
   StoreOutage outage(*env_, record_.key);
@@ -211,7 +211,7 @@ Status Lease::TryCommit(Record& next, Due due, bool deferred) {
   }
 }
 
-// What the stored record says after a conflict or an unknown outcome of storing `next`.
+// Judges by the stored record whether `next` was stored, after a conflict or unknown outcome.
 Lease::Verdict Lease::Judge(const std::optional<Record>& stored, const Record& next) const {
   if (!stored) return record_.version == 0 ? Verdict::kOurs : Verdict::kLost;
   const bool as_known = stored->owner == record_.owner && stored->body == record_.body;

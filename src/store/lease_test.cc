@@ -68,7 +68,7 @@ TEST_F(LeaseTest, FailedItemIsDueAfterTheDelayAndTheAttemptCounts) {
   EXPECT_EQ(ClaimOne("other").attempt(), 2);
 }
 
-TEST_F(LeaseTest, AttemptsAreCountedAnew) {
+TEST_F(LeaseTest, AttemptsAreReset) {
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kOneMore));
   env_.Pass(5s);
   ASSERT_TRUE(ClaimOne("me").GiveBack("7", 5s, Lease::Attempts::kAnew));
@@ -76,14 +76,14 @@ TEST_F(LeaseTest, AttemptsAreCountedAnew) {
   EXPECT_EQ(ClaimOne("other").attempt(), 1);
 }
 
-TEST_F(LeaseTest, ParkedItemIsNobodysAndNeverDue) {
+TEST_F(LeaseTest, ParkedItemHasNoOwnerAndIsNeverDue) {
   ASSERT_TRUE(ClaimOne("me").Park("\"poison\""));
   EXPECT_EQ(Stored().body, "\"poison\"");
   EXPECT_EQ(Stored().owner, "");
   EXPECT_FALSE(Stored().due);
 }
 
-TEST_F(LeaseTest, HolderLearnsWhetherTheStoreStillSaysSo) {
+TEST_F(LeaseTest, HolderCanCheckThatItStillHoldsTheRecord) {
   Lease lease = ClaimOne("me");
   EXPECT_TRUE(lease.StillOurs().value());
   env_.Pass(10s);
@@ -103,7 +103,7 @@ TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
   EXPECT_TRUE(current.End("20"));
 }
 
-TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
+TEST_F(LeaseTest, RestartedWorkerHoldsNoEarlierLeases) {
   Lease before = ClaimOne("me");
   env_.Pass(9s);
   // By the store's clock the lease has ended; the former life has not noticed yet.
@@ -115,7 +115,7 @@ TEST_F(LeaseTest, SameWorkerRestartedHoldsNothingOfItsFormerLife) {
   EXPECT_TRUE(after.Renew("2"));
 }
 
-TEST_F(LeaseTest, ExpiredHolderAsksNobody) {
+TEST_F(LeaseTest, ExpiredHolderMakesNoCalls) {
   Lease lease = ClaimOne("me");
   env_.Pass(10s);
   const int writes = store_.writes;
@@ -123,21 +123,21 @@ TEST_F(LeaseTest, ExpiredHolderAsksNobody) {
   EXPECT_EQ(store_.writes, writes);
 }
 
-TEST_F(LeaseTest, AppliedCompletionWhoseReplyWasLostCounts) {
+TEST_F(LeaseTest, CompletionWithALostResponseCounts) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostReply};
   EXPECT_TRUE(lease.End("20"));
   EXPECT_EQ(Stored().body, "20");
 }
 
-TEST_F(LeaseTest, CompletionThatWasLostIsSentAgain) {
+TEST_F(LeaseTest, LostCompletionIsRetried) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostRequest, Luck::kDown, Luck::kLostRequest, Luck::kGood};
   EXPECT_TRUE(lease.End("20"));
   EXPECT_EQ(Stored().body, "20");
 }
 
-TEST_F(LeaseTest, UnchangedProgressDoesNotPassForARenewal) {
+TEST_F(LeaseTest, UnchangedProgressIsNotMistakenForARenewal) {
   Lease lease = ClaimOne("me");
   ASSERT_TRUE(lease.Renew("5"));
   env_.Pass(8s);
@@ -146,7 +146,7 @@ TEST_F(LeaseTest, UnchangedProgressDoesNotPassForARenewal) {
   EXPECT_GE(*Stored().due, env_.WallNow() + 9s);
 }
 
-TEST_F(LeaseTest, OutcomeThatCannotBeLearntInTimeIsReportedAsUnknown) {
+TEST_F(LeaseTest, OutcomeNotKnownInTimeIsReportedAsUnknown) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kLostReply};
   store_.down = true;
@@ -155,7 +155,7 @@ TEST_F(LeaseTest, OutcomeThatCannotBeLearntInTimeIsReportedAsUnknown) {
   EXPECT_TRUE(lease.Expired());
 }
 
-TEST_F(LeaseTest, StoreThatIsDownIsTriedAgainButNotBeyondTheLease) {
+TEST_F(LeaseTest, UnavailableStoreIsRetriedUntilTheLeaseEnds) {
   Lease lease = ClaimOne("me");
   store_.down = true;
   EXPECT_EQ(lease.Renew("1").error().code, Code::kUnavailable);
@@ -163,13 +163,13 @@ TEST_F(LeaseTest, StoreThatIsDownIsTriedAgainButNotBeyondTheLease) {
   EXPECT_GT(store_.writes, 3);
 }
 
-TEST_F(LeaseTest, FullDiskIsTriedAgain) {
+TEST_F(LeaseTest, FullDiskIsRetried) {
   Lease lease = ClaimOne("me");
   store_.next = {Luck::kFull, Luck::kFull};
   EXPECT_TRUE(lease.Renew("1"));
 }
 
-TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
+TEST_F(LeaseTest, ClaimWithALostResponseIsNotMadeTwice) {
   store_.next = {Luck::kLostReply};
   Lease lease = ClaimOne("me");
   EXPECT_EQ(lease.epoch(), 1);
@@ -178,7 +178,7 @@ TEST_F(LeaseTest, ClaimWhoseReplyWasLostIsNotMadeTwice) {
   EXPECT_EQ(lease.deadline(), MonoTime{1h + 10s});
 }
 
-TEST_F(LeaseTest, ClaimGivesUpWhenTheStoreStaysAway) {
+TEST_F(LeaseTest, ClaimGivesUpIfTheStoreStaysUnavailable) {
   store_.down = true;
   EXPECT_EQ(Claim("me").error().code, Code::kUnavailable);
 }
@@ -193,7 +193,7 @@ TEST_F(LeaseTest, ClaimCanNameItsRecord) {
   EXPECT_EQ(leases->front().key(), "b");
 }
 
-TEST_F(LeaseTest, RecordThatOthersMadeDueEarlierIsStillOurs) {
+TEST_F(LeaseTest, RecordMadeDueEarlierIsStillHeld) {
   Lease lease = ClaimOne("me");
   const Change wake = Change::Put(Stored(), Due::Now());
   ASSERT_TRUE(truth_->Write({&wake, 1}));
@@ -202,7 +202,7 @@ TEST_F(LeaseTest, RecordThatOthersMadeDueEarlierIsStillOurs) {
   EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
 }
 
-TEST_F(LeaseTest, RenewalOfUnchangedProgressIsMadeAlthoughOthersMadeItDue) {
+TEST_F(LeaseTest, UnchangedProgressIsRenewedAfterTheRecordWasMadeDue) {
   Lease lease = ClaimOne("me");
   const Change wake = Change::Put(Stored(), Due::Now());
   ASSERT_TRUE(truth_->Write({&wake, 1}));
@@ -210,7 +210,7 @@ TEST_F(LeaseTest, RenewalOfUnchangedProgressIsMadeAlthoughOthersMadeItDue) {
   EXPECT_EQ(Stored().due, env_.WallNow() + 10s);
 }
 
-TEST_F(LeaseTest, RecordWhoseBodyOthersChangedIsLost) {
+TEST_F(LeaseTest, RecordWithABodyChangedByOthersIsLost) {
   Lease lease = ClaimOne("me");
   Record stopped = Stored();
   stopped.body = "\"stopped\"";
@@ -222,7 +222,7 @@ TEST_F(LeaseTest, RecordWhoseBodyOthersChangedIsLost) {
   EXPECT_EQ(lease.lost_to()->body, "\"stopped\"");
 }
 
-TEST_F(LeaseTest, CommitThatKeepsTheRecordMovesTheDeadline) {
+TEST_F(LeaseTest, CommitThatKeepsTheRecordExtendsTheDeadline) {
   Lease lease = ClaimOne("me");
   Record next = lease.record();
   next.body = "1";
@@ -254,7 +254,7 @@ TEST_F(LeaseTest, CreatedRecordIsHeldFromTheStart) {
   EXPECT_EQ(truth_->Get("member", "m").value().value().owner, "me");
 }
 
-TEST_F(LeaseTest, RecordOfAnotherIsNotCreatedAgain) {
+TEST_F(LeaseTest, ExistingRecordIsNotCreatedAgain) {
   Record record{.kind = "member", .queue = "q", .key = "m", .owner = "other"};
   ASSERT_TRUE(Lease::Create(store_, record, 10s, env_));
   record.owner = "me";

@@ -17,7 +17,7 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& text, Env& env) {
     case StoreUrl::Backend::kOpenSearch:
       return OpenOpenSearchStore(url.opensearch, url.space, env);
   }
-  return Error{Code::kInternal, "a store URL of no backend"};
+  return Error{Code::kInternal, "store URL without a backend"};
 }
 
 }  // namespace muster::store

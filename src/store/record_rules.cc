@@ -85,10 +85,10 @@ Status CheckChange(const Change& change) {
   if (record.version == 0) {
     MUSTER_TRY(CheckName("queue", record.queue, kMaxNameBytes));
     if (change.due.kind == Due::Kind::kUnchanged) {
-      return Invalid("a new record has no due time that could stay unchanged");
+      return Invalid("a new record has no due time to keep");
     }
   }
-  if (change.due.delay.count() < 0) return Invalid("due lies in the past");
+  if (change.due.delay.count() < 0) return Invalid("due is in the past");
   if (record.attempt < 0) return Invalid("attempt is negative");
   MUSTER_TRY(CheckText("owner", record.owner, kMaxNameBytes));
   return CheckBody(record.body);

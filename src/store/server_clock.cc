@@ -35,7 +35,7 @@ ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
 void ServerClock::Observe(MonoTime asked, MonoTime answered, WallTime shown, milliseconds tick) {
   const nanoseconds time = shown - kEpoch;
   const Bounds seen{time - answered.time_since_epoch(), time + tick - asked.time_since_epoch()};
-  if (seen.most - seen.least > 2 * kMaxError) return;  // too slow a response to be of use
+  if (seen.most - seen.least > 2 * kMaxError) return;  // the response was too slow to be useful
   const MutexLock lock(mutex_);
   if (bounds_) {
     const Bounds known = At(answered);

@@ -35,7 +35,7 @@ class ServerClock {
     WallTime now;
     milliseconds error{0};
 
-    // What is ready by then is due, whatever the writer's and reader's errors.
+    // A record ready by then is due, despite the errors of its writer and reader.
     WallTime Horizon() const { return now - error; }
 
     // For a record due after `delay`. Without a delay it is ready at once; there is no lease that

@@ -28,13 +28,13 @@ struct Server {
   }
 };
 
-TEST(ServerClock, KnowsNothingBeforeTheFirstAnswer) {
+TEST(ServerClock, UnknownBeforeTheFirstResponse) {
   ServerClock clock;
   EXPECT_TRUE(clock.IsStale(kStart));
   EXPECT_EQ(clock.Read(kStart).error().code, Code::kUnavailable);
 }
 
-TEST(ServerClock, ServersTimeLiesWithinTheErrorWhereverInTheRoundTripItLooked) {
+TEST(ServerClock, ServersTimeIsWithinTheErrorAnywhereInTheRoundTrip) {
   for (const milliseconds tick : {1ms, 1000ms}) {
     for (const milliseconds until : {0ms, 1ms, 40ms, 79ms, 80ms}) {
       for (const milliseconds skew : {0ms, 1ms, 499ms, 500ms, 999ms}) {
@@ -51,7 +51,7 @@ TEST(ServerClock, ServersTimeLiesWithinTheErrorWhereverInTheRoundTripItLooked) {
   }
 }
 
-TEST(ServerClock, ManyAnswersToTheSecondMakeItKnownBetterThanASecond) {
+TEST(ServerClock, ManyResponsesNarrowTheErrorBelowATick) {
   const Server server{.skew = 123ms, .tick = 1000ms};
   ServerClock clock;
   MonoTime now = kStart;
@@ -62,7 +62,7 @@ TEST(ServerClock, ManyAnswersToTheSecondMakeItKnownBetterThanASecond) {
   EXPECT_GE(reading.now + reading.error, server.TimeAt(now));
 }
 
-TEST(ServerClock, NeverGoesBackWhileItIsKnownBetterAndBetter) {
+TEST(ServerClock, NeverGoesBackWhileTheErrorShrinks) {
   const Server server{.tick = 1000ms};
   ServerClock clock;
   WallTime last{};
@@ -74,7 +74,7 @@ TEST(ServerClock, NeverGoesBackWhileItIsKnownBetterAndBetter) {
   }
 }
 
-TEST(ServerClock, ErrorGrowsUntilTheServerIsAskedAgain) {
+TEST(ServerClock, ErrorGrowsUntilTheNextResponse) {
   ServerClock clock;
   Server{}.Ask(clock, kStart, 1ms, 2ms);
   EXPECT_FALSE(clock.IsStale(kStart + 50s));
@@ -85,13 +85,13 @@ TEST(ServerClock, ErrorGrowsUntilTheServerIsAskedAgain) {
   EXPECT_LE(clock.Read(kStart + 24h).value().error, 5ms);
 }
 
-TEST(ServerClock, AnswerThatTookTooLongTellsNothing) {
+TEST(ServerClock, SlowResponseIsIgnored) {
   ServerClock clock;
   Server{}.Ask(clock, kStart, 1ms, 13s);
   EXPECT_EQ(clock.Read(kStart + 13s).error().code, Code::kUnavailable);
 }
 
-TEST(ServerClock, AServerThatTakesSecondsToAnswerTellsTheTimeLessWell) {
+TEST(ServerClock, SlowServerGivesALargerError) {
   ServerClock clock;
   Server{}.Ask(clock, kStart, 3s, 6s);
   const auto reading = clock.Read(kStart + 6s);
@@ -128,7 +128,7 @@ TEST(ServerClock, DisagreementOfServersBehindOneAddressIsPartOfTheError) {
 }
 
 // Whatever the errors of two workers, a lease is taken over neither before it ends nor long after.
-TEST(ServerClock, NoWorkerTakesALeaseBeforeItsEndByTheServersClock) {
+TEST(ServerClock, NoLeaseIsTakenBeforeItEndsByTheServersClock) {
   const Server server{.skew = 321ms, .tick = 1000ms};
   for (const milliseconds holders_luck : {1ms, 400ms, 799ms}) {
     for (const milliseconds thiefs_luck : {1ms, 400ms, 799ms}) {
@@ -145,7 +145,7 @@ TEST(ServerClock, NoWorkerTakesALeaseBeforeItsEndByTheServersClock) {
   }
 }
 
-TEST(ServerClock, WhatIsDueNowIsReadyForEverybodyAtOnce) {
+TEST(ServerClock, DueNowIsReadyAtOnce) {
   const Server server{.skew = 777ms, .tick = 1000ms};
   for (const milliseconds writers_luck : {0ms, 800ms}) {
     for (const milliseconds readers_luck : {0ms, 800ms}) {

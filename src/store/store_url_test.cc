@@ -21,13 +21,13 @@ TEST(StoreUrl, NamesBackendNamespaceAndTarget) {
   EXPECT_EQ(postgres.target, "postgresql://me@[::1]:5433/db?sslmode=require");
 }
 
-TEST(StoreUrl, PasswordsComeByReferenceAndAreEncodedAgain) {
+TEST(StoreUrl, PasswordReferencesAreExpandedAndEncoded) {
   setenv("MUSTER_TEST_PG_PASSWORD", "a@b/c d", 1);
   EXPECT_EQ(ParseStoreUrl("postgresql://me:${env:MUSTER_TEST_PG_PASSWORD}@h/db").value().target,
             "postgresql://me:a%40b%2Fc%20d@h/db");
 }
 
-TEST(StoreUrl, NamesATableOfDynamoDb) {
+TEST(StoreUrl, NamesADynamoDbTable) {
   auto aws = ParseStoreUrl("dynamodb://eu-central-1/my.table_1-x?namespace=n").value();
   EXPECT_EQ(aws.backend, StoreUrl::Backend::kDynamoDb);
   EXPECT_EQ(aws.space, "n");
@@ -45,7 +45,7 @@ TEST(StoreUrl, NamesATableOfDynamoDb) {
   EXPECT_TRUE(local.dynamodb.create);
 }
 
-TEST(StoreUrl, NamesAClusterAndHowToLogIn) {
+TEST(StoreUrl, NamesAClusterAndItsAuthentication) {
   setenv("MUSTER_TEST_OS_SECRET", "open sesame", 1);
   auto plain = ParseStoreUrl("opensearch+http://h:9200/?namespace=x").value();
   EXPECT_EQ(plain.backend, StoreUrl::Backend::kOpenSearch);
@@ -65,7 +65,7 @@ TEST(StoreUrl, NamesAClusterAndHowToLogIn) {
   EXPECT_EQ(aws.opensearch.aws_region, "eu-central-1");
 }
 
-TEST(StoreUrl, RefusesWhatItCannotOpenAndSaysWhatToWrite) {
+TEST(StoreUrl, RejectsInvalidUrlsWithAHint) {
   for (std::string text : {"muster.db",
                            "mysql://h/db",
                            "sqlite:",

@@ -54,7 +54,7 @@ TEST_F(UpdateTest, NoChangeWritesNothing) {
   EXPECT_EQ(store_.writes, writes);
 }
 
-TEST_F(UpdateTest, RefusalIsTheAnswerAndIsNotRepeated) {
+TEST_F(UpdateTest, RefusalIsReturnedAndNotRetried) {
   int runs = 0;
   const Status refused =
       Update(store_, "counter", "a", [&](auto&&) -> Result<std::optional<Change>> {
@@ -65,20 +65,20 @@ TEST_F(UpdateTest, RefusalIsTheAnswerAndIsNotRepeated) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(UpdateTest, AppliedWriteWhoseReplyWasLostIsNotMadeTwice) {
+TEST_F(UpdateTest, WriteWithALostResponseIsNotMadeTwice) {
   store_.next = {Luck::kGood, Luck::kLostReply};
   ASSERT_TRUE(Increment());
   EXPECT_EQ(Stored(), "1");
   EXPECT_EQ(runs_, 1);
 }
 
-TEST_F(UpdateTest, WriteThatWasLostIsMadeAgain) {
+TEST_F(UpdateTest, LostWriteIsRetried) {
   store_.next = {Luck::kGood, Luck::kLostRequest, Luck::kDown};
   ASSERT_TRUE(Increment());
   EXPECT_EQ(Stored(), "1");
 }
 
-TEST_F(UpdateTest, DeletionWhoseReplyWasLostHasSucceeded) {
+TEST_F(UpdateTest, DeletionWithALostResponseSucceeds) {
   ASSERT_TRUE(Increment());
   store_.next = {Luck::kGood, Luck::kLostReply};
   ASSERT_TRUE(Update(store_, "counter", "a", [](std::optional<Record> stored) {
@@ -87,7 +87,7 @@ TEST_F(UpdateTest, DeletionWhoseReplyWasLostHasSucceeded) {
   EXPECT_FALSE(truth_->Get("counter", "a").value());
 }
 
-TEST_F(UpdateTest, FasterWriterIsReadAgain) {
+TEST_F(UpdateTest, ConcurrentWriteIsReadAgain) {
   bool raced = false;
   const UpdateFunction increment = Increments();
   ASSERT_TRUE(Update(store_, "counter", "a", [&](std::optional<Record> stored) {
@@ -122,7 +122,7 @@ TEST_F(UpdateTest, UpdateGivesUpWhenOthersKeepChangingTheRecord) {
   EXPECT_EQ(runs_, 20);
 }
 
-TEST_F(UpdateTest, StoreThatStaysAwayIsGivenUp) {
+TEST_F(UpdateTest, GivesUpIfTheStoreStaysUnavailable) {
   store_.down = true;
   EXPECT_EQ(Increment().error().code, Code::kUnavailable);
   EXPECT_EQ(runs_, 0);

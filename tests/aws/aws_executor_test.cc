@@ -78,7 +78,7 @@ class AwsTest : public ::testing::Test {
     return failure == nullptr ? "no error" : failure->error;
   }
 
-  // Until it is over.
+  // Until it has ended.
   Json Await(const std::string& name, const Json& input) {
     auto outcome = Start(name, input);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -152,7 +152,7 @@ TEST_F(AwsTest, SecretsAndIdentity) {
   EXPECT_EQ(Run("aws-sdk:sts:getCallerIdentity", Json::object())["Account"], "123456789012");
 }
 
-TEST_F(AwsTest, AGlueJobRunsToItsEndAndIsStartedOnce) {
+TEST_F(AwsTest, GlueJobIsStartedOnceAndCompletes) {
   Tell("state-manager/set-transition",
        R"({"model_name": "glue::job_run", "transition": {"progression": "manual", "times": 2}})");
   Run("aws-sdk:glue:createJob", Json::parse(R"({"Name": "j", "Role": "r",
@@ -169,7 +169,7 @@ TEST_F(AwsTest, AGlueJobRunsToItsEndAndIsStartedOnce) {
             "Glue.EntityNotFoundException");
 }
 
-TEST_F(AwsTest, AnExecutionRunsToItsEndAndIsStartedOnce) {
+TEST_F(AwsTest, ExecutionIsStartedOnceAndCompletes) {
   Tell("config", R"({"stepfunctions": {"execute_state_machine": true}})");
   const Json machine = Run(
       "aws-sdk:sfn:createStateMachine",

@@ -7,10 +7,10 @@
 
 namespace muster::testing {
 
-// A private moto, an imitation of AWS. It takes any credentials. Gone with the object.
+// A private moto, an imitation of AWS. It accepts any credentials. Ends with the object.
 class MotoServer {
  public:
-  // Why there is none; empty if it is there.
+  // Why it is not available; empty if it is.
   static std::string Missing();
 
   // Starts it and waits until it answers. Throws std::runtime_error if it does not.
@@ -18,7 +18,7 @@ class MotoServer {
 
   std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  // The environment that leads AWS's clients to it.
+  // Environment variables that direct AWS's clients to it.
   std::map<std::string, std::string> Variables() const;
 
  private:

@@ -1,4 +1,4 @@
-"""Stand-ins for the two services of AWS that moto cannot give: AppFlow, and Step Functions whose machines Muster runs."""
+"""Fakes of the two AWS services that moto does not provide: AppFlow, and Step Functions whose machines Muster runs."""
 
 import collections
 import http.server
@@ -17,7 +17,7 @@ class Refusal(Exception):
 
 
 class StandIn(http.server.ThreadingHTTPServer):
-    """Answers POSTs of JSON; what it was asked is in `calls`, as (action, request)."""
+    """Answers POSTs of JSON; requests are recorded in `calls`, as (action, request)."""
 
     daemon_threads = True
 
@@ -53,8 +53,8 @@ class StandIn(http.server.ThreadingHTTPServer):
 
 
 class AppFlow(StandIn):
-    """Flows take a poll or two, and end as they are told: flows[NAME] lists how its executions end, the last of them for
-    good. "Refused" is no execution: the service itself fails once; nor is "Expired": the caller's credentials are over. The
+    """Flows take a poll or two, and end as configured: flows[NAME] lists how its executions end, the last entry repeatedly.
+    "Refused" is not an execution: the service itself fails once; nor is "Expired": the caller's credentials have expired. The
     executions of flows in `held` do not end, unless they are cancelled."""
 
     def __init__(self):

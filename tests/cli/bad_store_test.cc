@@ -1,5 +1,5 @@
-// What goes wrong with stores in the field. Each must end in one line that says what, one that says
-// what to do next, the right exit code, and nothing written.
+// Failures of stores in the field. Each must end with one line of error, one line of hint, the
+// right exit code, and nothing written.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ TEST(BadStore, UnreadableUrls) {
   }
 }
 
-TEST(BadStore, APasswordInTheClearIsRefusedAndNotRepeated) {
+TEST(BadStore, PlainTextPasswordIsRefusedAndNotShown) {
   for (const char* url :
        {"postgresql://u:hunter22@127.0.0.1/db", "postgresql://h/db?password=hunter22"}) {
     Outcome outcome = Doctor(url);
@@ -55,13 +55,13 @@ TEST(BadStore, APasswordInTheClearIsRefusedAndNotRepeated) {
   }
 }
 
-TEST(BadStore, ASqliteFolderThatIsNotThere) {
+TEST(BadStore, MissingSqliteFolder) {
   TempFolder folder;
   EXPECT_EQ(NotAClearError(Doctor("sqlite:" + (folder / "none/a.db")), 5), "");
   EXPECT_TRUE(folder.Snapshot().empty());
 }
 
-TEST(BadStore, AFileThatIsNoDatabase) {
+TEST(BadStore, FileThatIsNotADatabase) {
   TempFolder folder;
   std::ofstream(folder / "a.db") << std::string(10'000, 'x');
   auto before = folder.Snapshot();
@@ -98,12 +98,12 @@ TEST(BadStore, ASqliteFileOfANewerSchemaVersion) {
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
-TEST(BadStore, AFolderThatThisUserMayNotWriteTo) {
+TEST(BadStore, UnwritableFolder) {
   TempFolder folder;
   CreateSqlite(folder / "a.db");
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0555});
   std::filesystem::permissions(folder / "a.db", std::filesystem::perms{0444});
-  // Root may write everywhere, so it has to become somebody else.
+  // Root may write everywhere, so run as another user.
   std::vector<std::string> command{MUSTER_PROGRAM, "doctor", "--store",
                                    "sqlite:" + (folder / "a.db")};
   if (geteuid() == 0) {
@@ -116,8 +116,7 @@ TEST(BadStore, AFolderThatThisUserMayNotWriteTo) {
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
-// Runs `script` with $1 a small disk of its own, $2 the program, in a mount namespace that ends
-// with it.
+// Runs `script` in its own mount namespace: $1 is a small disk, $2 the program.
 Outcome OnSmallDisk(const std::string& script) {
   TempFolder mount_point;
   std::vector<std::string> command{"unshare", "--mount"};
@@ -131,14 +130,14 @@ Outcome OnSmallDisk(const std::string& script) {
   return RunCommand(command);
 }
 
-bool NobodyMayMount(const Outcome& outcome) {
+bool MountingIsForbidden(const Outcome& outcome) {
   return outcome.exit_code == 99 || outcome.err.starts_with("unshare:");
 }
 
 TEST(BadStore, AReadOnlyDisk) {
   Outcome outcome =
       OnSmallDisk("mount -o remount,ro \"$1\" && \"$2\" doctor --store \"sqlite:$1/a.db\"");
-  if (NobodyMayMount(outcome)) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome)) GTEST_SKIP() << "cannot mount on this machine: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("Read-only file system"), std::string::npos) << outcome.err;
 }
@@ -148,13 +147,13 @@ TEST(BadStore, AFullDisk) {
       "dd if=/dev/zero of=\"$1/fill\" bs=64k 2>/dev/null; "
       "\"$2\" doctor --store \"sqlite:$1/a.db\"; code=$?; "
       "[ \"$(ls \"$1\")\" = fill ] || echo 'something was written'; exit $code");
-  if (NobodyMayMount(outcome)) GTEST_SKIP() << "this machine lets nobody mount: " << outcome.err;
+  if (MountingIsForbidden(outcome)) GTEST_SKIP() << "cannot mount on this machine: " << outcome.err;
   EXPECT_EQ(NotAClearError(outcome, 75), "");
   EXPECT_EQ(outcome.out.find("something was written"), std::string::npos);
 }
 
-TEST(BadStore, AServerThatIsNotThere) {
-  // Port 1 is nobody's.
+TEST(BadStore, UnreachableServer) {
+  // Nothing listens on port 1.
   EXPECT_EQ(NotAClearError(Doctor("postgresql://me@127.0.0.1:1/db"), 5), "");
 }
 
@@ -166,7 +165,7 @@ class BadPostgres : public ::testing::Test {
     return Server().UrlAs(user) + parameters;
   }
 
-  // A role of this test alone: roles belong to the whole server.
+  // A unique role: roles belong to the whole server.
   static std::string CreateRole(const std::string& name, const std::string& options = "") {
     const std::string role = UniqueName(name);
     Server().Exec("DROP ROLE IF EXISTS " + role + "; CREATE ROLE " + role + " LOGIN " + options);
@@ -187,20 +186,20 @@ TEST_F(BadPostgres, ADatabaseThatDoesNotExist) {
   EXPECT_EQ(NotAClearError(Doctor("postgresql://muster@127.0.0.1:" + port + "/nowhere"), 1), "");
 }
 
-TEST_F(BadPostgres, ARoleThatMayNotCreateTheSchema) {
+TEST_F(BadPostgres, RoleWithoutPermissionToCreateTheSchema) {
   Outcome outcome = Doctor(UrlOf(CreateRole("poor"), "?namespace=not_there"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT CREATE"), std::string::npos) << outcome.err;
 }
 
-TEST_F(BadPostgres, ARoleThatMayNotUseTheTables) {
+TEST_F(BadPostgres, RoleWithoutPermissionToUseTheTables) {
   ASSERT_TRUE(store::OpenStore(UrlOf("muster", "?namespace=closed"), RealEnv()));
   Outcome outcome = Doctor(UrlOf(CreateRole("stranger"), "?namespace=closed"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
   EXPECT_NE(outcome.err.find("GRANT USAGE"), std::string::npos) << outcome.err;
 }
 
-TEST_F(BadPostgres, AServerThatTakesNoWrites) {
+TEST_F(BadPostgres, ReadOnlyServer) {
   const std::string reader = CreateRole("reader", "SUPERUSER");
   Server().Exec("ALTER ROLE " + reader + " SET default_transaction_read_only = on");
   EXPECT_EQ(NotAClearError(Doctor(UrlOf(reader)), 5), "");
@@ -214,11 +213,11 @@ TEST_F(BadPostgres, ASchemaOfANewerVersion) {
   EXPECT_NE(outcome.err.find("999"), std::string::npos) << outcome.err;
 }
 
-// Credentials that AWS would take for some.
+// Well-formed credentials.
 const std::map<std::string, std::string> kCredentials = {
     {"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"}, {"AWS_SECRET_ACCESS_KEY", "open-sesame-and-more"}};
 
-// A server that answers everything so.
+// A server that gives every request the same response.
 Outcome DoctorAnswered(const HttpServerReply& reply) {
   HttpServer server([&](const HttpServerRequest&) { return reply; });
   return Doctor("dynamodb://eu-west-1/muster?endpoint=" + server.Url(""), kCredentials);
@@ -240,7 +239,7 @@ TEST(BadDynamoDb, AnExpiredToken) {
   EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;
 }
 
-TEST(BadDynamoDb, AUserWithoutRights) {
+TEST(BadDynamoDb, UserWithoutPermissions) {
   const Outcome outcome = DoctorAnswered(
       DynamoDbError(400, "AccessDeniedException", "User: x is not authorized to perform: y"));
   EXPECT_EQ(NotAClearError(outcome, 5), "");
@@ -257,7 +256,7 @@ TEST(BadDynamoDb, NoCredentialsAtAll) {
   EXPECT_EQ(NotAClearError(outcome, 2), "");
 }
 
-TEST(BadDynamoDb, NobodyAtTheEndpoint) {
+TEST(BadDynamoDb, UnreachableEndpoint) {
   const Outcome outcome =
       Doctor("dynamodb://eu-west-1/muster?endpoint=http://127.0.0.1:1", kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 5), "");
@@ -276,7 +275,7 @@ class BadDynamoDbTable : public ::testing::Test {
   }
 };
 
-TEST_F(BadDynamoDbTable, ThatIsNotThere) {
+TEST_F(BadDynamoDbTable, MissingTable) {
   const Outcome outcome = Doctor(UrlOf(UniqueName("nowhere")), kCredentials);
   EXPECT_EQ(NotAClearError(outcome, 1), "");
   EXPECT_NE(outcome.err.find("create=true"), std::string::npos) << outcome.err;

@@ -1,4 +1,4 @@
-// What `muster doctor` says of stores that are well, and that looking at one changes nothing.
+// `muster doctor` on healthy stores, and that checking one changes nothing.
 
 #include <gtest/gtest.h>
 
@@ -37,14 +37,14 @@ bool IsOk(const std::map<std::string, std::string>& findings, const std::string&
   return finding != findings.end() && finding->second.starts_with("ok: ");
 }
 
-TEST(Doctor, ASqliteStoreThatIsNotThereYetIsNotCreated) {
+TEST(Doctor, MissingSqliteStoreIsNotCreated) {
   TempFolder folder;
   auto findings = Findings("sqlite:" + (folder / "a.db"));
   EXPECT_TRUE(findings["file"].find("first use creates it") != std::string::npos);
   EXPECT_TRUE(folder.Snapshot().empty());
 }
 
-TEST(Doctor, AGoodSqliteStorePassesEveryCheckAndKeepsNoTrace) {
+TEST(Doctor, GoodSqliteStorePassesEveryCheckAndIsUnchanged) {
   TempFolder folder;
   const std::string url = "sqlite:" + (folder / "a.db");
   auto store = store::OpenStore(url, RealEnv());
@@ -57,7 +57,7 @@ TEST(Doctor, AGoodSqliteStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
 }
 
-TEST(Doctor, SomebodyElsesDatabaseIsLeftAsItIs) {
+TEST(Doctor, ForeignDatabaseIsUnchanged) {
   TempFolder folder;
   // sqlite3's own default: no write-ahead log.
   ASSERT_EQ(RunCommand({"sqlite3", folder / "a.db", "CREATE TABLE t (x)"}).exit_code, 0);
@@ -67,7 +67,7 @@ TEST(Doctor, SomebodyElsesDatabaseIsLeftAsItIs) {
   EXPECT_EQ(folder.Snapshot(), before);
 }
 
-TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
+TEST(Doctor, GoodPostgresStorePassesEveryCheckAndIsUnchanged) {
   const PostgresServer& server = PostgresServer::Shared();
   server.Clear();
   auto before = Findings(server.Url());
@@ -83,7 +83,7 @@ TEST(Doctor, AGoodPostgresStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
 }
 
-TEST(Doctor, AGoodDynamoDbStorePassesEveryCheckAndKeepsNoTrace) {
+TEST(Doctor, GoodDynamoDbStorePassesEveryCheckAndIsUnchanged) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -104,7 +104,7 @@ TEST(Doctor, AGoodDynamoDbStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
 }
 
-TEST(Doctor, WarnsOfADynamoDbTableThatIsThrottledAndNotBackedUp) {
+TEST(Doctor, WarnsAboutProvisionedCapacityAndMissingBackups) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -128,7 +128,7 @@ TEST(Doctor, WarnsOfADynamoDbTableThatIsThrottledAndNotBackedUp) {
   EXPECT_TRUE(IsOk(findings, "write")) << findings["write"];
 }
 
-TEST(Doctor, WarnsThatAMemoryStoreIsForgotten) {
+TEST(Doctor, WarnsThatAMemoryStoreIsNotDurable) {
   EXPECT_TRUE(Findings("memory:")["durability"].starts_with("warn: "));
 }
 

@@ -1,4 +1,4 @@
-// `muster events`, as a script calls it.
+// `muster events`, called by a script.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string Lines(int count) {
   return lines;
 }
 
-TEST_F(EventsCommand, AnAppendThatFailsHalfWaySaysWhereToGoOn) {
+TEST_F(EventsCommand, AppendThatFailsHalfWayReportsTheNextLine) {
   const std::string good = Lines(10'000);
   const Outcome failed = Append(good + Lines(5) + "garbage\n");
   EXPECT_EQ(NotAClearError(failed, 2), "") << failed.err;
@@ -44,7 +44,7 @@ TEST_F(EventsCommand, AnAppendThatFailsHalfWaySaysWhereToGoOn) {
   EXPECT_EQ(CountOf("sqlite:log.db"), "10000\n");
 }
 
-TEST_F(EventsCommand, AnEventThatIsTooLargeIsNamedByItsLine) {
+TEST_F(EventsCommand, TooLargeEventIsReportedWithItsLine) {
   const std::string large(9'000'000, 'x');
   const Outcome failed =
       Append(Lines(2) + R"({"stream":"s","type":"T","payload":")" + large + "\"}\n");
@@ -52,13 +52,13 @@ TEST_F(EventsCommand, AnEventThatIsTooLargeIsNamedByItsLine) {
   EXPECT_NE(failed.err.find("line 3: "), std::string::npos) << failed.err;
 }
 
-TEST_F(EventsCommand, ReadingALogThatIsNotThereMakesNone) {
+TEST_F(EventsCommand, ReadingAMissingLogDoesNotCreateIt) {
   const Outcome failed = RunMuster({"events", "read", "sqlite:lgo.db"}, folder_.path());
   EXPECT_EQ(NotAClearError(failed, 5), "") << failed.err;
   EXPECT_EQ(folder_.Snapshot().size(), 0u);
 }
 
-TEST_F(EventsCommand, AByteOrderMarkIsPassedOver) {
+TEST_F(EventsCommand, ByteOrderMarkIsSkipped) {
   const Outcome appended = Append(
       "\xEF\xBB\xBF"
       R"({"stream":"s","type":"T","payload":{}})"

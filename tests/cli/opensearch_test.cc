@@ -1,6 +1,5 @@
-// `muster doctor` on OpenSearch: what it says of a store that is well, and what goes wrong in the
-// field. Each of those must end in one line that says what, one that says what to do next, and the
-// right exit code.
+// `muster doctor` on OpenSearch: healthy stores, and failures in the field. Each of those must end
+// with one line of error, one line of hint, and the right exit code.
 
 #include <gtest/gtest.h>
 
@@ -25,13 +24,13 @@ std::string UrlOf(int port, const std::string& space = "muster") {
   return "opensearch+http://127.0.0.1:" + std::to_string(port) + "?namespace=" + space;
 }
 
-// A cluster that answers everything alike.
+// A cluster that gives every request the same response.
 Outcome DoctorOf(int status, const std::string& body) {
   HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
   return Doctor(UrlOf(server.port()));
 }
 
-TEST(BadOpenSearch, AServerThatIsNotThere) { EXPECT_EQ(NotAClearError(Doctor(UrlOf(1)), 5), ""); }
+TEST(BadOpenSearch, UnreachableServer) { EXPECT_EQ(NotAClearError(Doctor(UrlOf(1)), 5), ""); }
 
 TEST(BadOpenSearch, AWrongPassword) {
   HttpServer server([](const HttpServerRequest&) { return Answer(401, "Unauthorized"); });
@@ -53,7 +52,7 @@ TEST(BadOpenSearch, AnExpiredToken) {
   EXPECT_NE(outcome.err.find("expired"), std::string::npos) << outcome.err;
 }
 
-TEST(BadOpenSearch, AServerThatIsTooOldOrNone) {
+TEST(BadOpenSearch, TooOldAndOtherServers) {
   EXPECT_EQ(NotAClearError(DoctorOf(200, R"({"version":{"number":"6.8.23"}})"), 1), "");
   EXPECT_EQ(NotAClearError(DoctorOf(200, "<html>Welcome to nginx!</html>"), 2), "");
 }
@@ -62,7 +61,7 @@ class OpenSearchDoctor : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
-    if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    if (!reason.empty()) GTEST_SKIP() << "OpenSearch is not available: " << reason;
     space_ = UniqueName(RealEnv().NewId().substr(0, 12));
   }
 
@@ -86,7 +85,7 @@ class OpenSearchDoctor : public ::testing::Test {
   std::string space_;
 };
 
-TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
+TEST_F(OpenSearchDoctor, GoodStorePassesEveryCheckAndIsUnchanged) {
   auto before = Findings(Url());
   EXPECT_NE(before["schema"].find("does not exist yet"), std::string::npos) << before["schema"];
   EXPECT_THROW(Server().Call("GET", Index()), std::runtime_error);
@@ -102,7 +101,7 @@ TEST_F(OpenSearchDoctor, AGoodStorePassesEveryCheckAndKeepsNoTrace) {
   EXPECT_TRUE((*store)->Scan("doctor", "", "", 10).value().empty());
 }
 
-TEST_F(OpenSearchDoctor, WarnsOfSettingsThatCostDataOrWork) {
+TEST_F(OpenSearchDoctor, WarnsAboutCostlySettings) {
   ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   Server().Call("PUT", Index() + "/_settings", R"({"index.refresh_interval":"1s"})");
   EXPECT_TRUE(Findings(Url())["settings"].starts_with("warn: refresh_interval"));
@@ -126,7 +125,7 @@ TEST_F(OpenSearchDoctor, ANewerSchemaVersion) {
   EXPECT_NE(outcome.err.find("99"), std::string::npos) << outcome.err;
 }
 
-TEST_F(OpenSearchDoctor, ARoleThatMayNotRefresh) {
+TEST_F(OpenSearchDoctor, RoleWithoutPermissionToRefresh) {
   ASSERT_TRUE(store::OpenStore(Url(), RealEnv()));
   HttpRelay relay(Server().port(),
                   [](const HttpServerRequest& request) -> std::optional<HttpServerReply> {

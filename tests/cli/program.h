@@ -31,8 +31,8 @@ class TempFolder : public TemporaryFolder {
   std::map<std::string, std::string> Snapshot() const;
 };
 
-// What a bad store must look like: `exit_code`, and on stderr one line "muster: …" and one line
-// "  hint: …". Returns what is wrong with `outcome`; empty: nothing.
+// What the error of a bad store must look like: `exit_code`, and on stderr one line "muster: …" and
+// one "  hint: …". Returns what is wrong with `outcome`; empty: nothing.
 std::string NotAClearError(const Outcome& outcome, int exit_code);
 
 }  // namespace muster::testing

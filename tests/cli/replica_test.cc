@@ -1,4 +1,4 @@
-// `muster replica`, as a script calls it.
+// `muster replica`, called by a script.
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class ReplicaCommand : public ::testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
+TEST_F(ReplicaCommand, LogThatEndsBeforeACheckpointIsNotCaughtUp) {
   Append(10);
   std::filesystem::copy(folder_ / "log.db", folder_ / "backup.db");
   Append(10);
@@ -63,14 +63,14 @@ TEST_F(ReplicaCommand, ALogThatEndsBeforeACheckpointIsNotCaughtUp) {
   const Outcome status = Replica({"status", "set.yaml"});
   EXPECT_NE(status.out.find("the event log has lost its event at position 20"), std::string::npos)
       << status.out;
-  // From the start it is whole again.
+  // After a reset it is complete again.
   EXPECT_EQ(Replica({"reset", "set.yaml", "notes"}).exit_code, 0);
   EXPECT_EQ(CatchUp().exit_code, 0);
   const Json audit = Json::parse(Replica({"audit", "set.yaml", "notes", "--json"}).out);
   EXPECT_EQ(audit["handled"], 15);
 }
 
-TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
+TEST_F(ReplicaCommand, StatusShowsLiveWorkersAndParkedStreams) {
   Append(3);
   std::ofstream(folder_ / "lines") << R"({"stream":"s1","type":"T","id":"bad"})"
                                       "\n";
@@ -94,8 +94,8 @@ TEST_F(ReplicaCommand, StatusTellsWhetherAWorkerIsAliveAndWhatIsParked) {
   EXPECT_EQ(Replica({"audit", "set.yaml", "notes"}).exit_code, 3);
 }
 
-// Nobody is left who could declare it dead.
-TEST_F(ReplicaCommand, TheLastWorkerIsShownAsDeadWhenItWasKilled) {
+// No worker is left that could declare it dead.
+TEST_F(ReplicaCommand, KilledLastWorkerIsShownAsDead) {
   const Outcome outcome =
       Shell("muster=" MUSTER_PROGRAM
             "; $muster replica run set.yaml --progress=none & worker=$!\n"
@@ -107,8 +107,8 @@ TEST_F(ReplicaCommand, TheLastWorkerIsShownAsDeadWhenItWasKilled) {
   EXPECT_EQ(outcome.out, "dead\n") << outcome.err;
 }
 
-// A worker whose command is not there at first.
-TEST_F(ReplicaCommand, TroubleThatIsOverIsNotShownAnyMore) {
+// A worker whose command is missing at first.
+TEST_F(ReplicaCommand, ResolvedErrorsAreNotShown) {
   std::ofstream(folder_ / "set.yaml") << R"(
 set: notes
 store: sqlite:store.db

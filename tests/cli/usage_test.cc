@@ -1,4 +1,4 @@
-// How the program speaks to people and scripts, whatever the command: help, version, wrong usage.
+// Help, version and usage errors, common to all commands.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -53,10 +53,10 @@ TEST(Usage, VersionIsOneLine) {
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
 }
 
-// A sanitizer's start-up is its own.
+// A sanitizer adds to the start-up time.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Usage, VersionAnswersWithin20Milliseconds) {
-  // Processor time, and the best of several: what else the machine does is not the program's doing.
+  // Processor time, and the best of several runs, since the machine may be busy.
   auto used_by_children = [] {
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);
@@ -91,8 +91,8 @@ TEST(Usage, WrongUsageIsAClearErrorWithExitCode2) {
   }
 }
 
-// What is ignored would have narrowed down what is changed.
-TEST(Usage, AnOptionOfAnotherActionIsRefused) {
+// An ignored option would have limited the effect.
+TEST(Usage, OptionOfAnotherActionIsRefused) {
   const std::vector<std::vector<std::string>> wrong = {
       {"replica", "reset", "set.yaml", "orders", "--version=2"},
       {"replica", "pause", "set.yaml", "orders", "--stream=order-1"},
@@ -110,8 +110,8 @@ TEST(Usage, AnOptionOfAnotherActionIsRefused) {
   }
 }
 
-// What is given is wrong: 2. What is there is bad: 1.
-TEST(Usage, AWrongFileEndsWith2WhateverTheCommand) {
+// Invalid input: 2. Bad data: 1.
+TEST(Usage, InvalidFileEndsWith2ForEveryCommand) {
   const TemporaryFolder folder;
   const std::string machine = folder.Write("m.asl.json", R"({"StartAt": "A", "States": {}})");
   const std::string plan = folder.Write("plan.yaml", "ranks: 7\n");
@@ -133,7 +133,7 @@ TEST(Usage, AWrongFileEndsWith2WhateverTheCommand) {
   EXPECT_EQ(RunMuster({"states", "test", cases}).exit_code, 1);
 }
 
-TEST(Usage, AnUnexpectedNumberIsRefusedInPlainWords) {
+TEST(Usage, InvalidNumberIsRefusedClearly) {
   const std::vector<std::vector<std::string>> wrong = {
       {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "-1"},
       {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "many"},
@@ -148,7 +148,7 @@ TEST(Usage, AnUnexpectedNumberIsRefusedInPlainWords) {
   }
 }
 
-TEST(Usage, SuggestsWhatWasMeant) {
+TEST(Usage, SuggestsSimilarWords) {
   EXPECT_TRUE(Has(RunMuster({"docter"}).err, "did you mean 'doctor'?"));
   EXPECT_TRUE(Has(RunMuster({"doctor", "--stroe=x"}).err, "did you mean '--store'?"));
 }
@@ -166,19 +166,19 @@ TEST(Usage, ErrorsAreJsonOnRequest) {
   }
 }
 
-TEST(Usage, TheStoreComesFromTheOptionOrTheVariable) {
+TEST(Usage, StoreIsSetByOptionOrVariable) {
   EXPECT_TRUE(Has(RunMuster({"doctor"}, ".", {{"MUSTER_STORE", "memory:"}}).out, "memory store"));
   Outcome both = RunMuster({"doctor", "--store", "memory:"}, ".", {{"MUSTER_STORE", "nonsense"}});
   EXPECT_EQ(both.exit_code, 0) << both.err;
   EXPECT_EQ(RunMuster({"--store", "memory:", "doctor"}).exit_code, 0);
 }
 
-TEST(Usage, ColourIsOnlyForTerminalsOrOnRequest) {
+TEST(Usage, ColourOnlyOnTerminalsOrOnRequest) {
   EXPECT_FALSE(Has(RunMuster({"doctor", "--store=memory:"}).out, "\x1b["));
   EXPECT_TRUE(Has(RunMuster({"doctor", "--store=memory:", "--color=always"}).out, "\x1b["));
 }
 
-TEST(Usage, OutputThatCannotBeWrittenIsAFailure) {
+TEST(Usage, UnwritableOutputIsAFailure) {
   Outcome outcome = RunCommand({"sh", "-c", std::string(MUSTER_PROGRAM) + " --help >/dev/full"});
   EXPECT_EQ(NotAClearError(outcome, 75), "");
 }

@@ -35,7 +35,7 @@ class MemoryBackend final : public Backend {
   std::map<std::string, std::unique_ptr<store::Store>> stores_;
 };
 
-// What counts and times must not change what it counts.
+// Metering must not change behaviour.
 class MeteredBackend final : public Backend {
  public:
   std::unique_ptr<store::Store> Open(const std::string& space, Env& env) override {
@@ -74,7 +74,7 @@ class PostgresBackend final : public Backend {
   }
 
  private:
-  // One database for all tests of a process: every test has namespaces of its own.
+  // One database for all tests of a process: every test has its own namespaces.
   static inline std::atomic<int> count_ = 0;
   const int number_;
 };

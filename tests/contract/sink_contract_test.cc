@@ -19,7 +19,7 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     target_ = NewSink(GetParam(), &reason);
-    if (target_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (target_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     sink_ = target_->Open();
     ASSERT_TRUE(sink_->Prepare(SuiteCollection(), false));
   }
@@ -81,7 +81,7 @@ class SinkContract : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, SinkContract, ::testing::ValuesIn(SinkNames()),
                          [](const auto& sink) { return sink.param; });
 
-TEST_P(SinkContract, WhatIsWrittenIsThereOnceAfterFinish) {
+TEST_P(SinkContract, WrittenDocumentsAreThereOnceAfterFinish) {
   auto writer = Open(FenceOf(1));
   ASSERT_TRUE(Write(*writer, {"a", "b"}, After(2)).value().empty());
   ASSERT_TRUE(Write(*writer, {"c"}, After(3)).value().empty());
@@ -92,7 +92,7 @@ TEST_P(SinkContract, WhatIsWrittenIsThereOnceAfterFinish) {
   EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
 }
 
-TEST_P(SinkContract, ATargetThatWasReplacedHasAnotherIdentity) {
+TEST_P(SinkContract, ReplacedTargetHasAnotherIdentity) {
   const auto identity = [&] { return target_->Open()->Identity(SuiteCollection().name); };
   const std::string before = sink_->Identity(SuiteCollection().name).value();
   EXPECT_NE(before, "");
@@ -115,7 +115,7 @@ TEST_P(SinkContract, ATargetThatWasReplacedHasAnotherIdentity) {
 TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
   if (!sink_->CanDelete()) {
     // Callers must check CanDelete first.
-    EXPECT_EQ(GetParam(), "files") << "of all sinks, only files cannot take back what they hold";
+    EXPECT_EQ(GetParam(), "files") << "only file sinks cannot delete";
     return;
   }
   auto writer = Open(FenceOf(1));
@@ -130,7 +130,7 @@ TEST_P(SinkContract, DeletesAndWritesOfABatchHappenInItsOrder) {
 }
 
 // Even if the sink cannot know beforehand that there is a newer one.
-TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
+TEST_P(SinkContract, LateWriteOfAnEarlierHolderChangesNothing) {
   const auto version = [](const std::string& name) {
     pipeline::Batch batch = BatchOf({name});
     batch.documents[0].id = "same";
@@ -147,7 +147,7 @@ TEST_P(SinkContract, WhatAHolderOfBeforeWritesLateChangesNothing) {
   EXPECT_EQ(target_->Names(), Names{"new"});
 }
 
-TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {
+TEST_P(SinkContract, PreparingAgainKeepsTheTarget) {
   auto writer = Open(FenceOf(1));
   ASSERT_TRUE(Write(*writer, {"a"}, After(1)));
   ASSERT_TRUE(writer->Finish());
@@ -156,7 +156,7 @@ TEST_P(SinkContract, PreparingAgainLeavesWhatIsThere) {
   EXPECT_EQ(target_->Names(), Names{"a"});
 }
 
-TEST_P(SinkContract, NothingIsKnownOfAnItemThatWasNeverWritten) {
+TEST_P(SinkContract, UnwrittenItemHasNoProgress) {
   auto writer = Open(FenceOf(1));
   EXPECT_EQ(writer->Known().value_or(pipeline::Progress{}), pipeline::Progress{});
   EXPECT_FALSE(writer->Sealed());
@@ -200,7 +200,7 @@ class FencedSinkContract : public SinkContract {};
 INSTANTIATE_TEST_SUITE_P(All, FencedSinkContract, ::testing::ValuesIn(FencedSinkNames()),
                          [](const auto& sink) { return sink.param; });
 
-TEST_P(FencedSinkContract, TheNextHolderKnowsHowFarTheLastOneCame) {
+TEST_P(FencedSinkContract, NextHolderGetsTheLastProgress) {
   {
     auto writer = Open(FenceOf(1));
     ASSERT_TRUE(Write(*writer, {"a", "b"}, After(2)));
@@ -212,7 +212,7 @@ TEST_P(FencedSinkContract, TheNextHolderKnowsHowFarTheLastOneCame) {
   EXPECT_EQ(target_->Names(), (Names{"a", "b", "c"}));
 }
 
-TEST_P(FencedSinkContract, AnEmptyBatchStoresTheProgressAlone) {
+TEST_P(FencedSinkContract, EmptyBatchStoresOnlyProgress) {
   auto writer = Open(FenceOf(1));
   pipeline::Progress lowered = After(0);
   lowered.end = "50";
@@ -220,7 +220,7 @@ TEST_P(FencedSinkContract, AnEmptyBatchStoresTheProgressAlone) {
   EXPECT_EQ(Open(FenceOf(2))->Known(), lowered);
 }
 
-TEST_P(FencedSinkContract, AnOlderEpochIsRefusedOnceANewerOneHasOpenedTheItem) {
+TEST_P(FencedSinkContract, OlderEpochIsRefusedOnceANewerOneHasOpenedTheItem) {
   auto old = Open(FenceOf(1));
   ASSERT_TRUE(Write(*old, {"a"}, After(1)));
   auto other_process = target_->Open();
@@ -266,7 +266,7 @@ TEST_P(FencedSinkContract, ASecondHolderOfTheSameEpochIsRefused) {
   EXPECT_EQ(ErrorOf(Write(*first, {"c"}, After(3))), Code::kLeaseLost);
 }
 
-TEST_P(FencedSinkContract, NobodyWritesIntoASealedItem) {
+TEST_P(FencedSinkContract, SealedItemRefusesWrites) {
   auto old = Open(FenceOf(1));
   ASSERT_TRUE(Write(*old, {"a"}, After(1)));
   auto young = target_->Open()->Open(SuiteCollection().name, FenceOf(2)).value();
@@ -281,7 +281,7 @@ TEST_P(FencedSinkContract, NobodyWritesIntoASealedItem) {
   EXPECT_EQ(target_->Names(), Names{"a"});
 }
 
-TEST_P(FencedSinkContract, AnItemIsSealedAlsoBeforeItsFirstDocument) {
+TEST_P(FencedSinkContract, ItemCanBeSealedBeforeItsFirstDocument) {
   auto writer = Open(FenceOf(1));
   EXPECT_EQ(writer->Seal().value().value_or(pipeline::Progress{}), pipeline::Progress{});
   EXPECT_EQ(ErrorOf(Write(*writer, {"a"}, After(1))), Code::kLeaseLost);
@@ -307,7 +307,7 @@ TEST_P(FencedSinkContract, AnotherIncarnationIsAConflictUnlessItAdopts) {
   EXPECT_EQ(target_->Names(), (Names{"a", "c"}));
 }
 
-TEST_P(FencedSinkContract, AnotherRunHasNothingToDoWithThisOne) {
+TEST_P(FencedSinkContract, RunsAreIndependent) {
   ASSERT_TRUE(Write(*Open(FenceOf(9)), {"a"}, After(1)));
   pipeline::Fence other = FenceOf(1);
   other.run = "other";
@@ -324,7 +324,7 @@ TEST_P(FencedSinkContract, AnotherRunHasNothingToDoWithThisOne) {
   EXPECT_EQ(target_->Names(), (Names{"a", "b"}));
 }
 
-TEST_P(FencedSinkContract, OfManyHoldersOnlyTheNewestWrites) {
+TEST_P(FencedSinkContract, OnlyTheNewestHolderWrites) {
   constexpr int kHolders = 8;
   std::atomic<int> written = 0;
   {

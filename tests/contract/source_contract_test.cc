@@ -36,7 +36,7 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     under_test_ = NewSource(GetParam(), &reason);
-    if (under_test_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (under_test_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     source_ = under_test_->Open();
     const auto collections = source_->Collections();
     ASSERT_TRUE(collections) << collections.error().ToString();
@@ -88,7 +88,7 @@ class SourceContract : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, SourceContract, ::testing::ValuesIn(SourceNames()),
                          [](const auto& source) { return source.param; });
 
-TEST_P(SourceContract, ThePartitionsTogetherHaveEveryDocumentOnce) {
+TEST_P(SourceContract, PartitionsCoverEveryDocumentOnce) {
   std::vector<std::string> names;
   for (const pipeline::Partition& partition : partitions_) {
     for (const std::string& name : NamesOf(ReadSome(*Open(*source_, partition)))) {
@@ -107,7 +107,7 @@ TEST_P(SourceContract, CollectionsAndPartitionsAreTheSameEveryTime) {
     EXPECT_EQ(partition.collection, collection_);
 }
 
-TEST_P(SourceContract, FromEveryPositionOnThereIsExactlyTheRestAlsoForAnotherProcess) {
+TEST_P(SourceContract, ReadingFromAnyPositionReturnsExactlyTheRestInAnyProcess) {
   for (const pipeline::Partition& partition : partitions_) {
     const Documents all = ReadSome(*Open(*source_, partition));
     auto other = under_test_->Open();
@@ -132,7 +132,7 @@ TEST_P(SourceContract, APartitionEndsAtItsEnd) {
   }
 }
 
-TEST_P(SourceContract, ASplitAnywhereLosesAndRepeatsNothing) {
+TEST_P(SourceContract, SplitAnywhereLosesAndRepeatsNothing) {
   for (const pipeline::Partition& partition : partitions_) {
     const std::vector<std::string> all = NamesOf(ReadSome(*Open(*source_, partition)));
     for (size_t before = 0; before <= all.size(); before += 7) {
@@ -154,7 +154,7 @@ TEST_P(SourceContract, ASplitAnywhereLosesAndRepeatsNothing) {
   }
 }
 
-TEST_P(SourceContract, SplitsOfSplitsEndSomewhere) {
+TEST_P(SourceContract, RepeatedSplitsEnd) {
   for (const pipeline::Partition& partition : partitions_) {
     const auto all = NamesOf(ReadSome(*Open(*source_, partition)));
     std::vector<std::string> names;
@@ -178,7 +178,7 @@ TEST_P(SourceContract, SplitsOfSplitsEndSomewhere) {
   }
 }
 
-TEST_P(SourceContract, TheFractionBeforeAPositionGrowsFromZeroToOne) {
+TEST_P(SourceContract, FractionGrowsFromZeroToOne) {
   for (const pipeline::Partition& partition : partitions_) {
     double last = 0;
     for (const ReadDocument& document : ReadSome(*Open(*source_, partition))) {
@@ -192,7 +192,7 @@ TEST_P(SourceContract, TheFractionBeforeAPositionGrowsFromZeroToOne) {
   }
 }
 
-TEST_P(SourceContract, AStoppedReaderIsCancelledOrAtItsEnd) {
+TEST_P(SourceContract, StoppedReaderIsCancelledOrAtItsEnd) {
   std::stop_source stop;
   auto reader = source_->Read(partitions_.front(), {}, stop.get_token());
   ASSERT_TRUE(reader);
@@ -205,10 +205,10 @@ TEST_P(SourceContract, AStoppedReaderIsCancelledOrAtItsEnd) {
     }
     if (!*next) return;
   }
-  FAIL() << "there are more documents than there are";
+  FAIL() << "the reader returned too many documents";
 }
 
-TEST_P(SourceContract, AnUnknownCollectionIsNotFound) {
+TEST_P(SourceContract, UnknownCollectionIsNotFound) {
   const auto partitions = source_->Partitions("nowhere");
   ASSERT_FALSE(partitions);
   EXPECT_EQ(partitions.error().code, Code::kNotFound) << partitions.error().ToString();

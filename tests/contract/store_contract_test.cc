@@ -86,7 +86,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     std::string reason;
     backend_ = NewBackend(GetParam(), &reason);
-    if (backend_ == nullptr) GTEST_SKIP() << GetParam() << " cannot be had: " << reason;
+    if (backend_ == nullptr) GTEST_SKIP() << GetParam() << " is not available: " << reason;
     store_ = backend_->Open("main", RealEnv());
   }
 
@@ -156,7 +156,7 @@ TEST_P(StoreContract, CreatedRecordIsReadBackAsWritten) {
   EXPECT_EQ(Stored("a"), record);
 }
 
-TEST_P(StoreContract, CreatingWhatExistsIsAConflictAndChangesNothing) {
+TEST_P(StoreContract, CreatingAnExistingRecordIsAConflictAndChangesNothing) {
   Put(NewRecord("a", R"("first")"), store::Due::Never());
   EXPECT_FALSE(Put(NewRecord("a", R"("second")"), store::Due::Never()).applied);
   EXPECT_EQ(Stored("a").body, R"("first")");
@@ -198,7 +198,7 @@ TEST_P(StoreContract, ReplaceKeepsQueueAndEpoch) {
   EXPECT_EQ(Stored("a").epoch, 1);
 }
 
-TEST_P(StoreContract, ReplaceOfWhatIsNotThereIsAConflict) {
+TEST_P(StoreContract, ReplacingAMissingRecordIsAConflict) {
   store::Record record = NewRecord("a");
   record.version = 5;
   EXPECT_FALSE(Put(record, store::Due::Never()).applied);
@@ -217,7 +217,7 @@ TEST_P(StoreContract, DeleteNeedsTheStoredVersion) {
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
 
-TEST_P(StoreContract, RecreatedRecordIsNotTakenForItsPredecessor) {
+TEST_P(StoreContract, RecreatedRecordIsNotMistakenForItsPredecessor) {
   Put(NewRecord("a"), store::Due::Never());
   const store::Record old = Stored("a");
   const store::Change gone = store::Change::Delete(old);
@@ -245,11 +245,11 @@ TEST_P(StoreContract, DueIsNeverUnchangedOrRelativeToTheStoresClock) {
 }
 
 // Whatever the store's clock is set to afterwards.
-TEST_P(StoreContract, WhatIsDueAtOnceIsDueByAnyClock) {
+TEST_P(StoreContract, DueAtOnceIsDueByAnyClock) {
   Put(NewRecord("a"), store::Due::AtOnce());
   EXPECT_LE(Stored("a").due.value(), store::DueAtOnce(Now()));
   EXPECT_EQ(Claim(ClaimOf("me")).size(), 1u);
-  EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends when its time has come";
+  EXPECT_GT(Stored("a").due.value(), Now()) << "a lease ends at its due time";
   store::Record released = Stored("a");
   released.owner.clear();
   Put(released, store::Due::AtOnce());
@@ -258,7 +258,7 @@ TEST_P(StoreContract, WhatIsDueAtOnceIsDueByAnyClock) {
       << "first come, first served";
 }
 
-TEST_P(StoreContract, ScanGoesThroughKeysInByteOrder) {
+TEST_P(StoreContract, ScanReturnsKeysInByteOrder) {
   const std::vector<std::string> keys{"",   "a", "a%", "a_",   "aB", "aa",
                                       "ab", "b", "ä",  "日本", "🚀"};
   std::vector<store::Change> changes;
@@ -283,7 +283,7 @@ TEST_P(StoreContract, ScanGoesThroughKeysInByteOrder) {
   EXPECT_TRUE(store_->Scan("work", "c", "a", 100).value().empty());
 }
 
-TEST_P(StoreContract, WriteAnswersForEachChangeInOrder) {
+TEST_P(StoreContract, WriteReturnsAResultForEachChangeInOrder) {
   Put(NewRecord("exists"), store::Due::Never());
   Put(NewRecord("replaced"), store::Due::Never());
   Put(NewRecord("deleted"), store::Due::Never());
@@ -311,7 +311,7 @@ TEST_P(StoreContract, WriteAnswersForEachChangeInOrder) {
   EXPECT_FALSE(store_->Write({&stale_delete, 1}).value().front().applied);
 }
 
-TEST_P(StoreContract, OneWriteTakesAThousandChangesAndNoMore) {
+TEST_P(StoreContract, WriteAcceptsAtMostAThousandChanges) {
   std::vector<store::Change> changes;
   for (int i = 0; i <= store::kMaxBatch; ++i) {
     changes.push_back(store::Change::Put(NewRecord("k" + std::to_string(i)), store::Due::Never()));
@@ -335,7 +335,7 @@ TEST_P(StoreContract, TwoChangesOfOneRecordInOneWriteAreRefused) {
   EXPECT_FALSE(store_->Get("work", "a").value());
 }
 
-TEST_P(StoreContract, ClaimTakesWhatIsDueAndMarksIt) {
+TEST_P(StoreContract, ClaimTakesDueRecordsAndMarksThem) {
   const store::Written created = Put(NewRecord("a", R"({"x":1})"), store::Due::Now());
   const WallTime before = Now();
   const auto claimed = Claim(ClaimOf("me"));
@@ -353,7 +353,7 @@ TEST_P(StoreContract, ClaimTakesWhatIsDueAndMarksIt) {
   EXPECT_TRUE(Claim(ClaimOf("other")).empty());
 }
 
-TEST_P(StoreContract, ClaimLeavesAloneWhatIsNotDueOrElsewhere) {
+TEST_P(StoreContract, ClaimIgnoresOtherQueuesAndRecordsNotDue) {
   Put(NewRecord("later"), store::Due::After(1h));
   Put(NewRecord("never"), store::Due::Never());
   store::Record other_queue = NewRecord("elsewhere");
@@ -365,7 +365,7 @@ TEST_P(StoreContract, ClaimLeavesAloneWhatIsNotDueOrElsewhere) {
   EXPECT_TRUE(Claim(ClaimOf("me", 10)).empty());
 }
 
-TEST_P(StoreContract, ClaimTakesTheOldestFirstAndNoMoreThanAsked) {
+TEST_P(StoreContract, ClaimTakesTheOldestUpToItsLimit) {
   for (const char* key : {"c", "a", "b"}) {
     Put(NewRecord(key), store::Due::Now());
     const WallTime written = Now();
@@ -395,7 +395,7 @@ TEST_P(StoreContract, ClaimByKeyTakesOnlyThatRecordAndOnlyWhenDue) {
   EXPECT_TRUE(Claim(request).empty());
 }
 
-TEST_P(StoreContract, RepeatedClaimGivesTheSameAnswer) {
+TEST_P(StoreContract, RepeatedClaimGivesTheSameResult) {
   for (const char* key : {"a", "b", "c"}) Put(NewRecord(key), store::Due::Now());
   store::ClaimRequest request = ClaimOf("me", 2);
   auto first = Claim(request);
@@ -408,14 +408,14 @@ TEST_P(StoreContract, RepeatedClaimGivesTheSameAnswer) {
   EXPECT_EQ(first, second);
 }
 
-TEST_P(StoreContract, RepeatedClaimThatNeverArrivedClaims) {
+TEST_P(StoreContract, RepeatedClaimThatWasLostClaims) {
   Put(NewRecord("a"), store::Due::Now());
   store::ClaimRequest request = ClaimOf("me");
   request.repeat = true;
   EXPECT_EQ(KeysOf(Claim(request)), std::vector<std::string>{"a"});
 }
 
-TEST_P(StoreContract, RepeatedClaimLeavesAloneWhatOthersTookSince) {
+TEST_P(StoreContract, RepeatedClaimIgnoresRecordsTakenSince) {
   Put(NewRecord("a"), store::Due::Now());
   store::ClaimRequest request = ClaimOf("me");
   request.lease = 1ms;
@@ -467,7 +467,7 @@ TEST_P(StoreContract, LeaseDoublesWithEveryAttemptUpToItsMaximum) {
   EXPECT_GE(*Claim(ClaimOf("me")).at(0).due, before + 1h);
 }
 
-TEST_P(StoreContract, ProgressStartsCountingAttemptsAnew) {
+TEST_P(StoreContract, ProgressResetsAttempts) {
   Put(NewRecord("a"), store::Due::Now());
   store::Record held = Claim(ClaimOf("me")).at(0);
   held.attempt = 0;
@@ -536,7 +536,7 @@ TEST_P(StoreContract, OnlyOneOfManyWritersOfOneVersionWins) {
   EXPECT_EQ(wins, 1);
 }
 
-TEST_P(StoreContract, EachOfManyWritersGetsItsOwnAnswers) {
+TEST_P(StoreContract, EachOfManyWritersGetsItsOwnResults) {
   if (GetParam() == "simulated") return;
   std::atomic<int> wins = 0;
   std::vector<std::jthread> threads;
@@ -596,7 +596,7 @@ TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
 
-TEST_P(StoreContract, WhatIsDeferredIsThereForAllAtOnce) {
+TEST_P(StoreContract, DeferredWritesAreVisibleAtOnce) {
   auto second = backend_->Open("main", RealEnv());
   const store::Change change = store::Change::Put(NewRecord("a"), store::Due::Now(), true);
   ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
@@ -608,7 +608,7 @@ TEST_P(StoreContract, WhatIsDeferredIsThereForAllAtOnce) {
   EXPECT_TRUE(second->Claim(ClaimOf("other")).value().empty());
 }
 
-TEST_P(StoreContract, LimitsAreKeptAndOneByteBeyondIsRefused) {
+TEST_P(StoreContract, LimitsAreAcceptedAndOneByteMoreIsRefused) {
   EXPECT_TRUE(Put(NewRecord(std::string(store::kMaxKeyBytes, 'k')), store::Due::Now()).applied);
   EXPECT_EQ(PutError(NewRecord(std::string(store::kMaxKeyBytes + 1, 'k'))), Code::kInvalid);
 
@@ -636,7 +636,7 @@ TEST_P(StoreContract, LimitsAreKeptAndOneByteBeyondIsRefused) {
   EXPECT_EQ(store_->Scan("work", "", "", store::kMaxBatch + 1).error().code, Code::kInvalid);
 }
 
-TEST_P(StoreContract, WhatIsNotTextOrNotJsonIsRefused) {
+TEST_P(StoreContract, InvalidTextAndJsonAreRefused) {
   using namespace std::string_literals;
   for (const std::string& bad :
        {""s, "a\0b"s, "\xff"s, "\xc0\x80"s, "\xed\xa0\x80"s, "\xf4\x90\x80\x80"s}) {
@@ -656,7 +656,7 @@ TEST_P(StoreContract, WhatIsNotTextOrNotJsonIsRefused) {
   EXPECT_TRUE(store_->Scan("work", "", "", 10).value().empty());
 }
 
-TEST_P(StoreContract, OddTextsComeBackByteForByte) {
+TEST_P(StoreContract, OddTextsAreStoredByteForByte) {
   const std::vector<std::string> odd{
       "'; DROP TABLE records; --",
       "100%_\\",
@@ -690,7 +690,7 @@ TEST_P(StoreContract, OddTextsComeBackByteForByte) {
   EXPECT_EQ(store_->Scan("work", "", "", 100).value().size(), odd.size());
 }
 
-TEST_P(StoreContract, WaitEndsEarlyWhenSomethingWasWritten) {
+TEST_P(StoreContract, WaitEndsEarlyAfterAWrite) {
   if (GetParam() == "simulated") return;  // never wakes waiters, on purpose
   auto second = backend_->Open("main", RealEnv());
   std::atomic<bool> woken = false;

@@ -1,5 +1,5 @@
-// What the cost of compiling is measured in: one unit is the processor time of this file at -O1, so
-// that tests/cost.txt means the same on a slow and on a fast machine.
+// The unit for the cost of compiling: the processor time of this file at -O1, so that
+// tests/cost.txt means the same on slow and fast machines.
 #include <algorithm>
 #include <functional>
 #include <map>

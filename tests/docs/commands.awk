@@ -1,6 +1,6 @@
-# Takes the commands out of one document. Of the Nth it writes N.where (file:line), N.command and
+# Extracts the commands of one document. For the Nth it writes N.where (file:line), N.command and
 # N.expected (the lines shown after it) into the folder SESSION. Prints the blocks that are not to be
-# run, and refuses commands in blocks that nobody would run.
+# run, and refuses commands in other kinds of blocks, which would not be run.
 
 function refuse(why) {
   print document ":" FNR ": " why

@@ -46,16 +46,16 @@ std::string ToBytes(const Bundle& bundle) {
 
 std::string WithRightCrc(std::string_view file) {
   constexpr size_t kCrcBytes = 8;
-  std::string mended(file);
+  std::string fixed(file);
   if (file.size() < lucene::kFooterBytes ||
       !lucene::FooterCrc(file.substr(file.size() - lucene::kFooterBytes), "")) {
-    return mended;
+    return fixed;
   }
   const uint32_t crc = lucene::Crc32(0, file.substr(0, file.size() - kCrcBytes));
   for (size_t i = 0; i < sizeof crc; ++i) {
-    mended[file.size() - 1 - i] = static_cast<char>(crc >> (8 * i));
+    fixed[file.size() - 1 - i] = static_cast<char>(crc >> (8 * i));
   }
-  return mended;
+  return fixed;
 }
 
 }  // namespace muster::fuzz

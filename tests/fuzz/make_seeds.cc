@@ -1,4 +1,4 @@
-// make_seeds REPOSITORY FOLDER: what a real server wrote, as seeds of each target, in
+// make_seeds REPOSITORY FOLDER: writes the files of a real server as seeds for each target, to
 // FOLDER/TARGET.
 
 #include <filesystem>
@@ -51,11 +51,11 @@ void AddMetadata(const fs::path& repository, Seeds& seeds) {
 
 using lucene::Packing;
 
-// How chunks look, by the name of what holds them.
+// The format of chunks, by codec name.
 struct ChunkKind {
   std::string_view codec;
   Packing packing;
-  char format;       // as stored_fields_fuzz.cc reads it
+  char format;       // in the encoding of stored_fields_fuzz.cc
   int token_flags;   // the same as in `format`
   int header_vints;  // between header and chunks
 };
@@ -71,7 +71,7 @@ constexpr ChunkKind kChunkKinds[] = {
     {"ZstdStoredFields814", Packing::kZstd, '\xE5', 2, 0},
 };
 
-// Of a segment with one chunk: that chunk.
+// The chunk of a segment with a single one.
 void AddChunk(std::string_view fdt, const ChunkKind& kind, Seeds& seeds) {
   lucene::ByteReader reader(fdt, "fdt");
   lucene::CodecHeader header = lucene::ReadHeader(reader);
@@ -87,7 +87,7 @@ void AddChunk(std::string_view fdt, const ChunkKind& kind, Seeds& seeds) {
   seeds.Add("stored_fields", seed);
 }
 
-// In a compound file the next one begins where the footer of this one ends.
+// In a compound file the next file begins after the footer of this one.
 void AddChunks(std::string_view file, Seeds& seeds) {
   constexpr size_t kBeforeName = 5;
   for (const ChunkKind& kind : kChunkKinds) {

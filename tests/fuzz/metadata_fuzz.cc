@@ -1,4 +1,4 @@
-// Metadata of a repository: envelope, packing and whatever is inside.
+// Metadata of a repository: envelope, compression and content.
 
 #include <initializer_list>
 

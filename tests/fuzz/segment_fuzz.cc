@@ -28,7 +28,7 @@ class BundleBlobs : public Blobs {
   const std::string name_ = "bundle";
 };
 
-// Also of the files inside compound ones.
+// Also for files inside compound files.
 void MendCrcs(Bundle& bundle) {
   for (auto& [name, content] : bundle) content = WithRightCrc(content);
   for (auto& [name, content] : bundle) {

@@ -1,4 +1,4 @@
-// SMILE and CBOR, without what they are wrapped in.
+// SMILE and CBOR, without their envelope.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// One chunk of stored fields, in each way of packing, and the documents in it. The first four bytes
-// say how it is packed.
+// One chunk of stored fields in every format, and its documents. The first four bytes select the
+// format.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // Goal: eight worker processes on a real PostgreSQL handle every event once and in order while
 // appenders run, workers are killed, stopped and continued, the server is restarted and the set is
-// scaled from 1 to 8 and back. The read model, one row an event, is compared with the log.
+// scaled from 1 to 8 and back. The read model, one row per event, is compared with the log.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ int Seconds() {
   return text == nullptr ? 40 : std::atoi(text);
 }
 
-// A worker process, started again whenever it has been killed.
+// A worker process, restarted whenever it has been killed.
 class WorkerProcess {
  public:
   WorkerProcess(const std::string& file, const std::string& folder, int number)
@@ -73,7 +73,7 @@ class WorkerProcess {
   }
   void Signal(int signal) { kill(pid_, signal); }
 
-  // Whether it ended in good order.
+  // Whether it exited normally.
   bool Stop() {
     kill(pid_, SIGCONT);
     int status = 0;
@@ -90,7 +90,7 @@ class WorkerProcess {
   }
 
  private:
-  // Whether it has begun to handle SIGTERM; before that, it ends by it.
+  // Whether it handles SIGTERM yet; before that, the signal ends it.
   bool CatchesTerm() const {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
     for (std::string line; std::getline(status, line);) {
@@ -155,7 +155,7 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
       versions[stream] = done->front();
       appended += 10;
     } else {
-      // In doubt: what is there counts. Streams are this appender's alone.
+      // Unknown outcome: read what is there. Only this appender writes these streams.
       auto read = log->ReadStream(stream, versions[stream], 100);
       if (read && !read->empty()) {
         versions[stream] = read->back().version;
@@ -167,7 +167,7 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
   }
 }
 
-TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
+TEST_F(Soak, EveryEventIsHandledOnceAndInOrderDespiteFailures) {
   Env& env = RealEnv();
   const std::string url = server_->Url();
   std::atomic<int64_t> appended = 0;
@@ -202,7 +202,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderWhateverHappensToTheWorkers) {
         ++killed;
         break;
       case 1:
-        // Longer than a heartbeat lasts: it wakes up as one who is dead.
+        // Longer than the heartbeat timeout: when it resumes, it has been declared dead.
         victim.Signal(SIGSTOP);
         env.Sleep(4s, {});
         victim.Signal(SIGCONT);

@@ -1,5 +1,5 @@
-// Goal: whoever does the work shows it with --serve, and counts what it does. Method: each command
-// at work, asked as a server of its own is.
+// Goal: commands with --serve show and count their own work. Method: requests to each command while
+// it works.
 
 #include <gtest/gtest.h>
 

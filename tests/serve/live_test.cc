@@ -1,5 +1,5 @@
-// Goal: API, live events and commands tell the same of real migrations, and actions do what they
-// say. Method: the built program serves while other processes of it migrate.
+// Goal: API, live events and commands agree about real migrations, and actions do what they
+// promise. Method: the built program serves while other processes of it migrate.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ class ServeLive : public ::testing::Test {
     return RunMuster(arguments, served.folder());
   }
 
-  // A run of two collections; of the second one document cannot be read.
+  // A run of two collections; one document of the second is unreadable.
   void Migrate() {
     Write(served.folder() + "/orders.jsonl", Documents(500));
     const Outcome worker =
@@ -73,7 +73,7 @@ class ServeLive : public ::testing::Test {
   Served served{{}, {std::string("MUSTER_CANARY=") + kCanary}};
 };
 
-TEST_F(ServeLive, TheApiTellsWhatTheCommandsTell) {
+TEST_F(ServeLive, ApiMatchesTheCommands) {
   Migrate();
   const Json status = Json::parse(Muster({"work", "status", "--json"}).out)[0];
   const Json work = GetJson("/api/v1/stores/0/work/r");
@@ -97,7 +97,7 @@ TEST_F(ServeLive, TheApiTellsWhatTheCommandsTell) {
   EXPECT_EQ(overview["work"]["0/r"]["counts"], work["counts"]);
 }
 
-TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
+TEST_F(ServeLive, DamagedRecordsAreShownWithTheOthers) {
   Migrate();
   auto viewer = Follow("/api/v1/overview");
   viewer->ReadUntil("event: snapshot");
@@ -112,7 +112,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
   put("replica", "bad/set", R"({"generation":[]})");
   put("states", "bad", R"({"execution":[]})");
   put("plan.run", "bad", R"({"execution":"e","inputs":{},"attempt":[]})");
-  // The last of them has come through.
+  // The last of them has arrived.
   EXPECT_NE(viewer->ReadUntil("UNREADABLE").find("UNREADABLE"), std::string::npos);
   for (int i = 0; i < 3; ++i) {
     const Json overview = GetJson("/api/v1/overview");
@@ -134,7 +134,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
     }
     EXPECT_EQ(GetJson("/api/v1/failures")["total"].get<int>() >= 4, true);
   }
-  // The commands name them as well.
+  // The commands list them as well.
   for (const auto& [command, words] :
        {std::pair(std::vector<std::string>{"list"}, "bad "),
         std::pair(std::vector<std::string>{"work", "status"}, "unreadable"),
@@ -146,7 +146,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownBesideTheOthers) {
   }
 }
 
-TEST_F(ServeLive, AStreamBeginsWithASnapshotAndGoesOnWithDeltas) {
+TEST_F(ServeLive, StreamStartsWithASnapshotFollowedByDeltas) {
   auto viewer = Follow("/api/v1/overview");
   std::string text = viewer->ReadUntil("event: snapshot");
   text += viewer->ReadUntil("\n\n");
@@ -157,7 +157,7 @@ TEST_F(ServeLive, AStreamBeginsWithASnapshotAndGoesOnWithDeltas) {
   EXPECT_NE(text.find("\"work\":{\"0/r\":"), std::string::npos) << text;
 }
 
-TEST_F(ServeLive, WhoeverComesBackGetsOnlyWhatTheyMissed) {
+TEST_F(ServeLive, ReconnectingViewerGetsOnlyWhatItMissed) {
   auto viewer = Follow("/api/v1/overview");
   std::string text = viewer->ReadUntil("event: snapshot");
   text += viewer->ReadUntil("\n\n");
@@ -169,7 +169,7 @@ TEST_F(ServeLive, WhoeverComesBackGetsOnlyWhatTheyMissed) {
   EXPECT_NE(text.find("event: delta"), std::string::npos) << text;
   EXPECT_EQ(text.find("event: snapshot"), std::string::npos) << text;
 
-  // Another server knows nothing of these ids.
+  // Another server does not know these ids.
   viewer.reset();
   served.process().End(SIGTERM);
   served.Start();
@@ -178,11 +178,11 @@ TEST_F(ServeLive, WhoeverComesBackGetsOnlyWhatTheyMissed) {
   EXPECT_NE(text.find("event: snapshot"), std::string::npos) << text;
 }
 
-TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
+TEST_F(ServeLive, DeadLetterCanBeFoundAndRedriven) {
   Write(served.folder() + "/orders.jsonl", Documents(10, "{\"broken\":\n"));
   const Outcome worker = Muster({"worker", "--run", "r", "jsonl:orders.jsonl", "jsonl:out"});
   EXPECT_EQ(worker.exit_code, 4) << worker.err;
-  // This server is another user's, where it has to be: letters are for their owner alone.
+  // The server may run as another user, who must own the letters: they are private.
   const std::string file = served.folder() + "/r.dead-letters.jsonl";
   struct stat info {};
   ASSERT_EQ(stat(file.c_str(), &info), 0);
@@ -202,7 +202,7 @@ TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
   EXPECT_EQ(letters["letters"][0]["run"], "r");
   EXPECT_NE(letters["letters"][0]["error"], "");
 
-  // What was asked before is kept for a moment.
+  // Earlier readings are cached for a moment.
   Json redrive;
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   do {
@@ -215,7 +215,7 @@ TEST_F(ServeLive, ADeadLetterIsTwoStepsFromTheOverviewAndCanBeRedriven) {
   EXPECT_EQ(Json::parse(preview.body)["affected"], 1);
 }
 
-TEST_F(ServeLive, AMigrationCanBeFollowedRetriedAndCancelled) {
+TEST_F(ServeLive, MigrationCanBeFollowedRetriedAndCancelled) {
   Write(served.folder() + "/plan.yaml", R"(plan: p
 variables: {place: elsewhere}
 profiles: {local: {source: "jsonl:{place}.jsonl", target: "sqlite:t.db", staging: staging}}
@@ -251,20 +251,20 @@ ranks:
   auto viewer = Follow("/api/v1/stores/0/migrations/m");
   viewer->ReadUntil("event: snapshot");
   ASSERT_EQ(served.Post("/api/v1/stores/0/migrations/m/retry", "{}").status, 200);
-  // It fails again, in another attempt, with what it was begun with.
+  // It fails again, in another attempt with the same inputs.
   const std::string text = viewer->ReadUntil("\"attempt\":2");
   EXPECT_NE(text.find("\"attempt\":2"), std::string::npos) << text;
   const Outcome retry = Muster({"retry", "m"});
   EXPECT_EQ(retry.exit_code, 1) << retry.out << retry.err;
   const Json again = GetJson("/api/v1/stores/0/migrations/m/tasks/extract/A");
   EXPECT_NE(again.value("input", "").find("jsonl:missing.jsonl"), std::string::npos) << again;
-  // All of them are told, with what each did and why it ended.
+  // All attempts are listed, with their tasks and the reason for their end.
   const auto has_ended = [](const Json& attempt) { return attempt["status"] == "FAILED"; };
   Json attempts;
   for (int look = 0; look < 600; ++look) {
     attempts = GetJson("/api/v1/stores/0/migrations/m")["attempts"];
     if (std::all_of(attempts.begin(), attempts.end(), has_ended)) break;
-    RealEnv().Sleep(std::chrono::milliseconds(100), {});  // the view is renewed at intervals
+    RealEnv().Sleep(std::chrono::milliseconds(100), {});  // the view is refreshed at intervals
   }
   ASSERT_GE(attempts.size(), 2U) << attempts;
   for (const Json& attempt : attempts) {
@@ -275,8 +275,8 @@ ranks:
   }
 }
 
-// A worker and a plan whose password is the canary, both of which fail and say so everywhere.
-TEST_F(ServeLive, SecretsAreInNoAnswerLogMetricTraceOrHistory) {
+// A worker and a plan whose password is the canary; both fail, and report it everywhere.
+TEST_F(ServeLive, SecretsAreInNoResponseLogMetricTraceOrHistory) {
   const HttpServer collector([](const HttpServerRequest&) { return Answer(200, "{}"); });
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--store", served.store_url(), "--log-level", "debug"});
@@ -319,8 +319,8 @@ ranks:
   }
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"history", "m"}, {"status", "m", "--json"}, {"work", "status"}}) {
-    const Outcome told = Muster(command);
-    all += told.out + told.err;
+    const Outcome output = Muster(command);
+    all += output.out + output.err;
   }
   all += served.process().Log();
   for (const char* file : {"/audit", "/store.db", "/store.db-wal"}) {
@@ -332,7 +332,7 @@ ranks:
   EXPECT_NE(all.find("postgresql://me:${env:MUSTER_CANARY}@127.0.0.1:1/none"), std::string::npos);
   const size_t found = all.find(kCanary);
   EXPECT_EQ(found, std::string::npos) << all.substr(found < 300 ? 0 : found - 300, 600);
-  // The login link aside, which is printed once, tokens are nowhere either.
+  // Nor do tokens appear, except in the login link, which is printed once.
   const size_t link = all.find(served.operator_token());
   if (link != all.npos) all.erase(link, served.operator_token().size());
   EXPECT_EQ(all.find(served.operator_token()), std::string::npos);

@@ -1,5 +1,5 @@
-// Goal: nobody sees or does anything with the server that they may not. Method: the built program,
-// requests of all kinds from tests/data/serve/requests.jsonl, and clients that misbehave.
+// Goal: no unauthorised access to the server. Method: the built program, requests of all kinds from
+// tests/data/serve/requests.jsonl, and misbehaving clients.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 namespace muster::testing {
 namespace {
 
-// Of all tests that need nothing special.
+// Shared by all tests without special needs.
 Served& Shared() {
   static Served served;
   return served;
@@ -42,7 +42,7 @@ std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
+TEST(ServeSecurity, EveryRequestOfTheTableGetsItsResponse) {
   Served& served = Shared();
   const std::string cookie = served.cookie();
   std::ifstream table(MUSTER_SERVE_REQUESTS);
@@ -68,7 +68,7 @@ TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
     if (test.contains("contains")) {
       EXPECT_NE(response.body.find(test["contains"].get<std::string>()), std::string::npos);
     }
-    // Whatever the answer is, a browser is told what it must not do with it.
+    // Every response has the security headers.
     EXPECT_NE(response.Header("Content-Security-Policy").value_or("").find("default-src 'none'"),
               std::string::npos);
     EXPECT_EQ(response.Header("Content-Security-Policy").value_or("").find("unsafe"),
@@ -81,7 +81,7 @@ TEST(ServeSecurity, EveryRequestOfTheTableIsAnsweredAsItSays) {
   EXPECT_GT(count, 50);
 }
 
-TEST(ServeSecurity, ItListensOnLoopbackOnly) {
+TEST(ServeSecurity, ListensOnLoopbackOnly) {
   const std::string table = ReadText("/proc/net/tcp");
   char port[8];
   std::snprintf(port, sizeof port, ":%04X", Shared().port());
@@ -98,7 +98,7 @@ TEST(ServeSecurity, OtherAddressesAreRefusedWithoutTls) {
   }
 }
 
-TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
+TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsSecure) {
   const TemporaryFolder folder;
   const std::string certificate = folder.At("cert.pem");
   const std::string key = folder.At("key.pem");
@@ -106,8 +106,8 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
       "-subj /CN=127.0.0.1 -days 2 -keyout " +
       key + " -out " + certificate + " 2>/dev/null";
-  ASSERT_EQ(std::system(make.c_str()), 0) << "openssl is not there";
-  // The server may run as somebody else.
+  ASSERT_EQ(std::system(make.c_str()), 0) << "openssl is missing";
+  // The server may run as another user.
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   ASSERT_EQ(chmod(key.c_str(), 0644), 0);
   Served served({"--listen", "0.0.0.0", "--allow-host", "127.0.0.1", "--tls-cert", certificate,
@@ -117,13 +117,13 @@ TEST(ServeSecurity, WithTlsOtherAddressesAreServedAndTheCookieIsForTlsOnly) {
   const net::HttpResponse login = served.Send("GET", "/login?token=" + served.operator_token());
   EXPECT_NE(login.Header("Set-Cookie").value_or("").find("; Secure"), std::string::npos);
   EXPECT_TRUE(login.Header("Strict-Transport-Security"));
-  // In the clear there is nothing.
+  // No plain-text access.
   RawConnection plain(served.port());
   plain.Send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   EXPECT_EQ(plain.ReadUntil("200", 15).find("HTTP/1.1 200"), std::string::npos);
 }
 
-TEST(ServeSecurity, TokensAreForTheirOwnerAloneAndTheLinkIsPrintedOnce) {
+TEST(ServeSecurity, TokensArePrivateAndTheLinkIsPrintedOnce) {
   Served served;
   struct stat info {};
   ASSERT_EQ(stat((served.folder() + "/tokens").c_str(), &info), 0);
@@ -140,15 +140,15 @@ TEST(ServeSecurity, TokensAreForTheirOwnerAloneAndTheLinkIsPrintedOnce) {
   EXPECT_EQ(served.Get("/api/v1/session").status, 200);
 }
 
-TEST(ServeSecurity, TokensThatOthersCanReadAreNotUsed) {
+TEST(ServeSecurity, TokensReadableByOthersAreNotUsed) {
   Served served;
   served.process().End(SIGTERM);
   ASSERT_EQ(chmod((served.folder() + "/tokens").c_str(), 0644), 0);
   EXPECT_THROW(served.Start(), std::runtime_error);
-  EXPECT_NE(served.process().Log().find("others may read it"), std::string::npos);
+  EXPECT_NE(served.process().Log().find("it is readable by others"), std::string::npos);
 }
 
-TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
+TEST(ServeSecurity, LoginLinkSetsAnHttpOnlySameSiteCookie) {
   const net::HttpResponse login = Shared().Send("GET", "/login?token=" + Shared().operator_token());
   EXPECT_EQ(login.status, 303);
   EXPECT_EQ(login.Header("Location"), "/");
@@ -160,7 +160,7 @@ TEST(ServeSecurity, TheLoginLinkGivesACookieThatScriptsAndOtherSitesDoNotGet) {
   EXPECT_EQ(login.Header("Cache-Control"), "no-store");
 }
 
-TEST(ServeSecurity, ABodyThatIsTooLargeIsRefusedBeforeAnybodyIsAskedWhoTheyAre) {
+TEST(ServeSecurity, TooLargeBodyIsRefusedBeforeAuthentication) {
   RawConnection client(Shared().port());
   client.Send(
       "POST /api/v1/stores/0/work/r/retry HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -169,18 +169,18 @@ TEST(ServeSecurity, ABodyThatIsTooLargeIsRefusedBeforeAnybodyIsAskedWhoTheyAre) 
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413 ")) << answer;
 }
 
-TEST(ServeSecurity, ABodyOfUnknownLengthIsRefused) {
+TEST(ServeSecurity, BodyOfUnknownLengthIsRefused) {
   RawConnection client(Shared().port());
   client.Send(
       "POST /api/v1/stores/0/work/r/retry HTTP/1.1\r\nHost: 127.0.0.1\r\n"
       "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
   const std::string answer = client.ReadUntil("length_required");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 411 ")) << answer;
-  // What was the body is not taken for another request.
+  // The body is not parsed as another request.
   EXPECT_EQ(client.ReadUntil("HTTP/1.1", 5).find("HTTP/1.1"), std::string::npos);
 }
 
-TEST(ServeSecurity, AHeadWithoutAnEndIsHungUpOn) {
+TEST(ServeSecurity, EndlessHeadIsDisconnected) {
   RawConnection client(Shared().port());
   client.Send("GET / HTTP/1.1\r\n");
   const std::string line = "X-Filler: " + std::string(1000, 'x') + "\r\n";
@@ -190,14 +190,14 @@ TEST(ServeSecurity, AHeadWithoutAnEndIsHungUpOn) {
   EXPECT_TRUE(!sent || client.closed());
 }
 
-TEST(ServeSecurity, SlowClientsKeepNobodyElseWaiting) {
+TEST(ServeSecurity, SlowClientsDoNotBlockOthers) {
   std::vector<std::unique_ptr<RawConnection>> slow;
   for (int i = 0; i < 60; ++i) {
     slow.push_back(std::make_unique<RawConnection>(Shared().port()));
     slow.back()->Send("GET /healthz HT");
   }
   EXPECT_EQ(Shared().Get("/api/v1/session").status, 200);
-  // Nobody may take longer than ten seconds to say what they want, however steadily.
+  // A whole request may take at most ten seconds, however steadily it arrives.
   RawConnection& dripping = *slow.back();
   bool open = true;
   for (int i = 0; i < 60 && open; ++i) {
@@ -206,12 +206,12 @@ TEST(ServeSecurity, SlowClientsKeepNobodyElseWaiting) {
   EXPECT_FALSE(open);
 }
 
-TEST(ServeSecurity, AServerThatOnlyShowsLetsNobodyAct) {
+TEST(ServeSecurity, ReadOnlyServerRefusesActions) {
   Served served({"--read-only"});
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/r/retry", "{}");
   EXPECT_EQ(answer.status, 403) << answer.body;
   EXPECT_EQ(served.Post("/api/v1/stores/0/work/r/retry", R"({"preview":true})").status, 404);
-  // The link that it prints is a viewer's.
+  // It prints a viewer's link.
   EXPECT_NE(served.login_link().find(served.viewer_token()), std::string::npos);
 }
 
@@ -237,19 +237,19 @@ TEST(ServeSecurity, EveryActionAndRefusalIsInTheAuditLogWithItsActor) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(ServeSecurity, AFloodOfRefusalsDoesNotFillTheDisk) {
+TEST(ServeSecurity, FloodOfRefusalsDoesNotFillTheDisk) {
   Served served;
   const std::string path = "/api/v1/stores/0/work/" + std::string(5'000, 'x') + "/retry";
   for (int i = 0; i < 300; ++i) served.Send("POST", path, {{"Authorization", "Bearer junk"}}, "{}");
   EXPECT_LT(ReadText(served.folder() + "/audit").size(), 20'000u);
-  // The next line says how many are missing.
+  // The next line has the number of dropped ones.
   EXPECT_EQ(served.Post("/api/v1/stores/0/work/none/retry", "{}").status, 404);
   EXPECT_NE(
       ReadText(served.folder() + "/audit").find(R"("outcome":"refused, left out","count":290)"),
       std::string::npos);
 }
 
-TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
+TEST(ServeSecurity, FullDiskDoesNotBlockOperators) {
   Served served;
   ASSERT_EQ(symlink("/dev/full", (served.folder() + "/audit").c_str()), 0);
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
@@ -261,7 +261,7 @@ TEST(ServeSecurity, AFullDiskKeepsNoOperatorFromActing) {
   EXPECT_LT(audit.find("work/none/retry"), audit.find("work/other/retry"));
 }
 
-TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
+TEST(ServeSecurity, LogoutEndsTheSessionOnTheServer) {
   Served served;
   const std::string cookie = served.cookie();
   const std::string other = served.cookie();
@@ -283,7 +283,7 @@ TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
       204);
   EXPECT_EQ(status(cookie), 401);
   EXPECT_EQ(status(other), 200);
-  // What it was looking at ends, too.
+  // Its live streams end too.
   viewer.ReadUntil("", 30);
   EXPECT_TRUE(viewer.closed());
   served.process().End(SIGTERM);
@@ -292,7 +292,7 @@ TEST(ServeSecurity, ALogoutEndsTheSessionOnTheServer) {
   EXPECT_EQ(status(other), 200);
 }
 
-TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {
+TEST(ServeSecurity, ActionThatCannotBeAuditedIsRefused) {
   Served served;
   ASSERT_EQ(mkdir((served.folder() + "/audit").c_str(), 0700), 0);
   const net::HttpResponse answer = served.Post("/api/v1/stores/0/work/none/retry", "{}");
@@ -300,7 +300,7 @@ TEST(ServeSecurity, WhatCannotBeAuditedIsNotDone) {
   EXPECT_NE(answer.body.find("audit log"), std::string::npos);
 }
 
-TEST(ServeSecurity, BeyondTheCapTheNextViewerIsTurnedAwayClearly) {
+TEST(ServeSecurity, ViewerBeyondTheLimitIsRefusedClearly) {
   Served served({"--max-viewers", "2"});
   const std::string request =
       "GET /api/v1/events?topic=%2Fapi%2Fv1%2Foverview HTTP/1.1\r\nHost: 127.0.0.1:" +

@@ -9,8 +9,8 @@
 
 namespace muster::testing {
 
-// `muster serve` as a process of its own, on a free port. Throws std::runtime_error when it does
-// not come up.
+// `muster serve` as a separate process, on a free port. Throws std::runtime_error if it does not
+// start.
 class Served {
  public:
   // `arguments` follow "serve --store STORE"; the store is a SQLite file in the folder.
@@ -45,7 +45,7 @@ class Served {
   net::HttpClient client_{{.verify_tls = false, .use_proxy = false}};
 };
 
-// A connection of bytes, for what a well-behaved client never does.
+// A raw connection, for misbehaving clients.
 class RawConnection {
  public:
   explicit RawConnection(int port);
@@ -54,7 +54,7 @@ class RawConnection {
   RawConnection& operator=(const RawConnection&) = delete;
 
   bool Send(const std::string& bytes);  // false: the other side has hung up
-  // What comes until `mark` is in it, the other side hangs up or the time is over.
+  // The bytes received until they contain `mark`, the other side hangs up or the time is up.
   std::string ReadUntil(const std::string& mark, int seconds = 30);
   bool closed() const { return closed_; }  // seen while reading
 

@@ -13,9 +13,9 @@
 #include "task/data/transform_executor.h"
 #include "task/test_context.h"
 
-// The data, the scripts and the schema of examples/simpplr, without its plan: everything that the
-// generator makes up is staged and loaded, on both databases, and nothing gets lost on the way.
-// MUSTER_SIMPPLR_SCALE sets how much there is; 1 is a tenant of a million records.
+// The data, the scripts and the schema of examples/simpplr, without its plan: all generated data is
+// staged and loaded, on both databases, and nothing is lost.
+// MUSTER_SIMPPLR_SCALE sets the amount; 1 is a tenant of a million records.
 namespace muster {
 namespace {
 
@@ -152,7 +152,7 @@ class SimpplrData : public ::testing::TestWithParam<std::string> {
   int calls_ = 0;
 };
 
-TEST_P(SimpplrData, EverythingArrivesAndARepetitionChangesNothing) {
+TEST_P(SimpplrData, EverythingIsLoadedAndARepeatChangesNothing) {
   Generate("");
   const auto staged = StageAll("jsonl");
   EXPECT_EQ(staged.size(), 33u);
@@ -160,7 +160,7 @@ TEST_P(SimpplrData, EverythingArrivesAndARepetitionChangesNothing) {
   LoadAll(StageAll("parquet"));
 }
 
-TEST_P(SimpplrData, AnOrphanIsFoundByTheScriptThatLoadsIt) {
+TEST_P(SimpplrData, OrphanIsFoundByTheScriptThatLoadsIt) {
   Generate("--orphans Simpplr__Feed_Item_Comment__c");
   StageAll("jsonl");
   for (const Script& script : kScripts) {

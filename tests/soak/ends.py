@@ -1,4 +1,4 @@
-"""What documents are moved from and to, written and read without any code of Muster."""
+"""Sources and sinks of the soak, written and read without Muster's code."""
 
 import contextlib
 import glob
@@ -21,7 +21,7 @@ def shape_of(server, index):
 
 
 class JsonlSource:
-    index = "documents"  # that an OpenSearch is given
+    index = "documents"  # in OpenSearch
 
     def __init__(self, folder):
         self.path = os.path.join(folder, "documents.jsonl")
@@ -54,16 +54,16 @@ class OpenSearchSource:
                                                    "_id": document(n)["id"]}}))
                 lines.append(json.dumps(document(n)))
             answer = None
-            for _ in range(10):  # a busy server may take too long; the ids make it harmless
+            for _ in range(10):  # a busy server may time out; the ids make a repeat harmless
                 answer = answer or self.server.call("POST", "/_bulk", "\n".join(lines) + "\n")
             assert answer and not answer["errors"], answer
         self.server.call("POST", f"/{self.index}/_refresh")
 
 
 class SnapshotSource(OpenSearchSource):
-    """A snapshot of the index, read from its files. The index is gone when they are read."""
+    """A snapshot of the index, read from its files. The index is deleted before that."""
 
-    # Nothing that a server would make by itself from the documents.
+    # Nothing that a server would derive from the documents.
     SHAPE = {
         "mappings": {"dynamic": "strict", "_meta": {"made": "by hand"}, "properties": {
             "id": {"type": "keyword"}, "number": {"type": "integer"},
@@ -110,7 +110,7 @@ class SqliteSink:
 
 
 class PostgresSink:
-    """Also watches who writes: nobody but the session that has opened an item last may move it."""
+    """Also checks writers: only the session that last opened an item may update it."""
 
     WATCH = """
         CREATE TABLE late (item text);
@@ -135,7 +135,7 @@ class PostgresSink:
             self.watched = True
 
     def late_writes(self):
-        assert self.watched, "nobody has watched"
+        assert self.watched, "watch() was not called"
         return int(self.server.query("SELECT count(*) FROM late"))
 
     def rows(self):
@@ -151,7 +151,7 @@ class OpenSearchSink:
         self.url = server.url
 
     def writes(self):
-        """How many writes the index has seen: each took a sequence number of its shard."""
+        """The number of writes to the index: each took a sequence number of its shard."""
         stats = self.server.call("GET", f"/{self.index}/_stats/docs?level=shards")
         shards = stats["indices"][self.index]["shards"].values()
         return sum(copy["seq_no"]["max_seq_no"] + 1 for copies in shards for copy in copies

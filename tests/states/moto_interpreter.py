@@ -1,4 +1,4 @@
-"""Runs state machines on the interpreter inside of moto: one that others wrote, to compare with."""
+"""Runs state machines on moto's interpreter, an independent implementation, for comparison."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ def _mocks(mocks):
 
 
 def run(definition, machine_input, mocks=None):
-    """What came of it, as `muster states run --json` says it, without events and causes."""
+    """The result, in the format of `muster states run --json`, without events and causes."""
     from moto.stepfunctions.parser.api import StateMachineType
     from moto.stepfunctions.parser.asl.eval import evaluation_details as details
     from moto.stepfunctions.parser.asl.eval.program_state import (

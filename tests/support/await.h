@@ -7,7 +7,7 @@
 namespace muster::testing {
 
 // Waits until the condition holds. False if it does not within `patience`, which is long enough for
-// a busy machine: a test fails by it, and never passes by it.
+// a busy machine: a test may fail because of the timeout, but never pass because of it.
 template <class Condition>
 bool Await(Condition condition, std::chrono::milliseconds patience = std::chrono::minutes(1)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;

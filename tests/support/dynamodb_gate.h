@@ -11,8 +11,8 @@
 
 namespace muster::testing {
 
-// A gate before DynamoDB Local that does what it never does: throttles, loses requests and
-// responses, shows a lagging index. Thread-safe.
+// A relay in front of DynamoDB Local that adds what it lacks: throttling, lost requests and
+// responses, a lagging index. Thread-safe.
 class DynamoDbGate {
  public:
   // What happens to a request; none: it is forwarded, and its response returned.

@@ -9,13 +9,12 @@
 namespace muster::testing {
 
 // DynamoDB Local for tests, on a free port of 127.0.0.1. It takes about two seconds to start; tests
-// that do not stop it use Shared(). Gone, with its data, when this object or the whole test process
-// is.
+// that do not stop it use Shared(). Removed, with its data, with this object or the whole test
+// process.
 //
-// It takes any credentials of letters and digits; the constructor puts some into the environment
-// unless it has some. It has no point-in-time recovery, never throttles, and its indexes are never
-// behind. Functions throw std::runtime_error when something fails that a test does not mean to
-// fail.
+// It accepts any credentials of letters and digits; the constructor sets some in the environment
+// unless there are any. It has no point-in-time recovery, never throttles, and its indexes never
+// lag. Functions throw std::runtime_error on unintended failures.
 class DynamoDbServer {
  public:
   struct Options {

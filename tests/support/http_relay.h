@@ -9,8 +9,8 @@
 
 namespace muster::testing {
 
-// A relay before an HTTP server on 127.0.0.1 that forwards requests and manipulates them as a test
-// wants. Functions run on the connections' threads.
+// A relay in front of an HTTP server on 127.0.0.1 that forwards requests and manipulates them for a
+// test. Functions run on the connections' threads.
 class HttpRelay {
  public:
   // The response to send instead of the server's; none: forward the request.

@@ -37,7 +37,7 @@ HttpServerReply CloseMidBody();
 HttpServerReply NeverAnswer();
 
 // A scriptable HTTP/1.1 server on a free port of 127.0.0.1, correct or not. The handler runs on its
-// connection's thread. Destroyed together with all connections.
+// connection's thread. Closes all connections when destroyed.
 class HttpServer {
  public:
   using Handler = std::function<HttpServerReply(const HttpServerRequest&)>;

@@ -11,9 +11,9 @@ namespace muster::testing {
 
 // An OpenSearch or Elasticsearch server for tests: one node, its own data folder, a free port on
 // 127.0.0.1, no TLS and no passwords. It takes 10 to 50 seconds to start, so tests that do not stop
-// it use Shared(). Gone, with its data, when this object or the whole test process is.
+// it use Shared(). Removed, with its data, with this object or the whole test process.
 //
-// Functions throw std::runtime_error when something fails that a test does not mean to fail.
+// Functions throw std::runtime_error on unintended failures.
 class OpenSearchServer {
  public:
   struct Options {

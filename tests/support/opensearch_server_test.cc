@@ -5,9 +5,9 @@
 namespace muster::testing {
 namespace {
 
-TEST(OpenSearchServer, KeepsItsDocumentsWhenItIsKilledAndStartedAgain) {
+TEST(OpenSearchServer, KeepsItsDocumentsAcrossAKill) {
   if (const std::string reason = OpenSearchServer::Unavailable(); !reason.empty()) {
-    GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    GTEST_SKIP() << "OpenSearch is not available: " << reason;
   }
   OpenSearchServer server;  // its own: it is killed
   EXPECT_NE(server.Call("GET", "/").find("\"2.19.6\""), std::string::npos);

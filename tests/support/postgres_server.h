@@ -9,13 +9,12 @@
 
 namespace muster::testing {
 
-// A PostgreSQL server for tests: its own data folder, a free port on 127.0.0.1. Gone, with its
-// data, when this object or the whole test process is. It takes a second or two to start, so tests
+// A PostgreSQL server for tests: its own data folder, a free port on 127.0.0.1. Removed, with its
+// data, with this object or the whole test process. It takes a second or two to start, so tests
 // that do not stop it use Shared().
 //
-// Roles: `muster`, a superuser without a password; and `guarded`, who has to give the password
-// `open sesame`. Functions throw std::runtime_error when something fails that a test does not mean
-// to fail.
+// Roles: `muster`, a superuser without a password; and `guarded`, with the password `open sesame`.
+// Functions throw std::runtime_error on unintended failures.
 class PostgresServer {
  public:
   // Why a server is not available on this machine; empty if it is.
@@ -47,7 +46,7 @@ class PostgresServer {
   // For another role: "guarded:open%20sesame".
   std::string UrlAs(const std::string& role) const { return UrlOf(role, port_); }
 
-  void Start();  // returns once the server takes connections
+  void Start();  // returns once the server accepts connections
   void Stop();   // closes connections gracefully, unlike a crash of the server's machine
   void Kill();   // SIGQUIT: no graceful shutdown, recovery at the next start
   void Restart();

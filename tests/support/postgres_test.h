@@ -6,7 +6,7 @@
 
 namespace muster::testing {
 
-// Tests that share a database, which is empty at the start of each. Skipped where none can be had.
+// Tests that share a database, which is empty at the start of each. Skipped if none is available.
 class PostgresTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -18,11 +18,11 @@ int FreePort();
 // as; empty if it has, or is not root.
 std::string NoServerUser();
 
-// A server that a test runs: a command with a temporary folder, as an unprivileged user where the
-// test is root. Both are gone when this object or the whole test process is, however it ends.
+// A server that a test runs: a command with a temporary folder, as an unprivileged user if the test
+// runs as root. Both are removed with this object or the whole test process, however it ends.
 //
 // The command stays in the foreground, and its children in its process group. Functions throw
-// std::runtime_error when something fails that a test does not mean to fail.
+// std::runtime_error on unintended failures.
 class ServerProcess {
  public:
   // Creates the folder, owned by the server's user; `name` is part of its name.

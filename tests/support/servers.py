@@ -1,7 +1,7 @@
 """Servers for tests in Python.
 
 Private ones have a folder and a port of their own, and can be restarted. Tests that do not stop
-theirs ask `postgres` or `opensearch` for the one that the whole test run shares: see shared_servers.
+theirs use `postgres` or `opensearch` for the one that the whole test run shares: see shared_servers.
 """
 
 import glob
@@ -29,7 +29,7 @@ def skip(why):
 
 
 def free_port():
-    """One that no client gets while a server takes its time to start."""
+    """A port that no client gets while a server is still starting."""
     while True:
         port = random.randrange(15000, 32000)
         with socket.socket() as s:
@@ -50,14 +50,14 @@ def wait_for(what, condition, seconds):
 
 
 def unique_prefix():
-    """Of names on a shared server: a process's own."""
+    """Prefix of this process's names on a shared server."""
     return f"t{os.getpid()}x{secrets.randbelow(100000)}_"
 
 
 class Server:
-    """One process. Servers refuse to run as root, so they run as nobody where we are root.
+    """One process. Servers refuse to run as root, so they run as the user nobody if we are root.
 
-    They end with the thread that started them, however it ends.
+    They end with the thread that started them, even if it crashes.
     """
 
     SECONDS = 60  # to start
@@ -112,7 +112,7 @@ class Server:
         self.start()
 
     def discard(self):
-        """Stops it at once, whatever becomes of its data."""
+        """Stops it at once, without regard to its data."""
         self.stop(signal.SIGKILL)
 
 
@@ -124,7 +124,7 @@ def postgres_bin():
 
 
 class Database:
-    """A database that is asked by psql. `bin`, `port` and `database` say where."""
+    """A database queried with psql. `bin`, `port` and `database` locate it."""
 
     def url_of(self, database):
         return f"postgresql://muster@127.0.0.1:{self.port}/{database}"
@@ -194,7 +194,7 @@ class Postgres(Server, Database):
 
 
 class SharedPostgres(Database):
-    """A database of this test's own on the shared server. More of them have names that begin with its."""
+    """A private database on the shared server. Further ones have names that begin with its name."""
 
     def __init__(self, port):
         self.bin, self.port = postgres_bin(), port
@@ -211,7 +211,7 @@ class SharedPostgres(Database):
 
 
 def postgres(folder):
-    """A database of the caller's own, which it stops at the end: on the shared server if there is one."""
+    """A private database, which the caller stops at the end: on the shared server if there is one."""
     port = os.environ.get("MUSTER_TEST_POSTGRES")
     return SharedPostgres(port) if port else Postgres(folder).start()
 
@@ -232,7 +232,7 @@ class Cluster:
         return self.url
 
     def call(self, method, path, body=None):
-        """The answer; None: the server did not give one."""
+        """The response; None: there was none."""
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
         request = urllib.request.Request(self.base + path, body and body.encode(),
@@ -297,7 +297,7 @@ class SharedOpenSearch(Cluster):
         self.repository = os.path.join(repository, self.prefix)
 
     def stop(self):
-        """Nothing is left but what snapshots have written."""
+        """Removes everything except files written by snapshots."""
         self.call("DELETE", f"/{self.prefix}*")
         self.call("DELETE", f"/_snapshot/{self.prefix}*")
 
@@ -311,7 +311,7 @@ def opensearch(folder, third_party=THIRD_PARTY):
 
 
 class DynamoDb(Server):
-    """DynamoDB Local, on disk unless told otherwise."""
+    """DynamoDB Local, on disk by default."""
 
     SECONDS = 120
 

@@ -6,8 +6,8 @@
 
 namespace muster::testing {
 
-// While it lives, no file of this process grows beyond a size: the write that would cross it is cut
-// short, the next fails, as on a full disk.
+// While it exists, no file of this process grows beyond a size: the write that would exceed it is
+// cut short, the next one fails, as on a full disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -8,14 +8,14 @@
 
 namespace muster::testing {
 
-// Starts a program in a session of its own, so that the terminal's Ctrl-C does not reach it.
-// `settings` are environment variables, NAME=VALUE, beside those of this process. Its stdin is
+// Starts a program in its own session, so that the terminal's Ctrl-C does not reach it.
+// `settings` are environment variables, NAME=VALUE, added to those of this process. Its stdin is
 // `input`, or empty if that is negative; its output is appended to the file `log`. Throws
 // std::runtime_error.
 pid_t Spawn(std::vector<std::string> command, const std::vector<std::string>& settings, int input,
             const std::string& log);
 
-// The command that runs `command` as another user; as it is if there is none.
+// The command that runs `command` as another user; unchanged if there is none.
 std::vector<std::string> AsUser(const passwd* user, std::vector<std::string> command);
 
 // Waits until a child has ended, and returns its status as waitpid does.

@@ -1,4 +1,4 @@
-// axe-core finds nothing serious on any page, in dark and in light.
+// axe-core finds no serious problem on any page, in dark and light.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -25,7 +25,7 @@ export function access({ on }) {
       `axe-core has no serious finding in ${colorScheme}`,
       { colorScheme },
       async (page, show, stage) => {
-        // Scripts from outside are kept out by the page's policy; axe comes by the debugger's way.
+        // The page's policy blocks foreign scripts; axe is injected through the debugger.
 
         const found = [];
         for (const [name, address] of Object.entries(addresses(stage))) {

@@ -1,4 +1,4 @@
-// Nothing is done that was not shown before: every action is previewed, then confirmed.
+// Every action is previewed, then confirmed.
 import assert from "node:assert/strict";
 
 export function actions({ on }) {
@@ -18,7 +18,7 @@ export function actions({ on }) {
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/Affects \d+/).waitFor();
     await dialog.getByText("muster retry", { exact: false }).waitFor();
-    await dialog.getByRole("button", { name: "Leave it" }).click();
+    await dialog.getByRole("button", { name: "Dismiss" }).click();
     await dialog.waitFor({ state: "detached" });
     assert.ok(
       sent.every((body) => body.preview === true),
@@ -27,9 +27,9 @@ export function actions({ on }) {
     await page.locator("main").getByText("failed", { exact: true }).first().waitFor();
   });
 
-  on("a failed task is retried and succeeds before one's eyes", {}, async (page, show, stage) => {
+  on("a failed task is retried and shown live", {}, async (page, show, stage) => {
     const { store, id, phase, task } = stage.failed;
-    await stage.mendTask?.();
+    await stage.fixTask?.();
     await show(`#/migrations/${store}/${id}/${phase}/${task}`);
     await page.getByRole("button", { name: `Retry ${task}` }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Retry", exact: true }).click();
@@ -37,7 +37,7 @@ export function actions({ on }) {
     await page.locator("dl.facts .state", { hasText: /running|succeeded/ }).waitFor();
   });
 
-  on("a run is cancelled and says so", {}, async (page, show, stage) => {
+  on("a run is cancelled and shown as cancelled", {}, async (page, show, stage) => {
     const { store, id } = stage.migration;
     await show(`#/migrations/${store}/${id}`);
     await page
@@ -49,7 +49,7 @@ export function actions({ on }) {
     await page.locator("dl.facts .state", { hasText: "cancelled" }).waitFor();
   });
 
-  on("a projection is paused, says why it stands, and goes on", {}, async (page, show, stage) => {
+  on("a projection is paused, shows why, and resumes", {}, async (page, show, stage) => {
     const { store, set, projection } = stage.set;
     await show(`#/replicas/${store}/${set}`);
     const panel = page.getByRole("region", {

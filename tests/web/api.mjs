@@ -1,4 +1,4 @@
-// What the page is fed with is what the API's document promises.
+// The API's responses match its document.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 export function api({ on }) {
-  on("the API answers as its document says", {}, async (page, _show, stage) => {
+  on("the API matches its document", {}, async (page, _show, stage) => {
     const { migration, failed, work, set, letters } = stage;
     const stores = "/api/v1/stores/";
     const items = `${stores}${work.store}/work/${work.run}/items`;

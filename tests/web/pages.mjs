@@ -1,4 +1,4 @@
-// Every page shows what it is there for, and the address says what is shown.
+// Every page shows its content, and the address determines what is shown.
 import assert from "node:assert/strict";
 
 export function pages({ on }) {
@@ -20,7 +20,7 @@ export function pages({ on }) {
       await page
         .getByRole("searchbox", { name: "Filter migrations" })
         .fill("there is no such migration");
-      await page.getByText("No migration is like that.").waitFor();
+      await page.getByText("No matching migrations.").waitFor();
     },
   );
 
@@ -42,7 +42,7 @@ export function pages({ on }) {
   );
 
   on(
-    "a task tells input, error, log, attempts and the command that does the same",
+    "a task shows input, error, log, attempts and the equivalent command",
     {},
     async (page, show, stage) => {
       const { store, id, phase, task } = stage.failed;
@@ -61,20 +61,24 @@ export function pages({ on }) {
     },
   );
 
-  on("the map of items can be walked by keys and opens an item", {}, async (page, show, stage) => {
-    await show(`#/work/${stage.work.store}/${stage.work.run}`);
-    const map = page.getByRole("application");
-    await map.focus();
-    await page.keyboard.press("ArrowRight");
-    await page.keyboard.press("ArrowRight");
-    await page.keyboard.press("Enter");
-    await page.getByRole("complementary").getByText("Attempt").waitFor();
-    assert.match(page.url(), /item=/);
-    await page.keyboard.press("Escape");
-    await page.getByRole("complementary").waitFor({ state: "detached" });
-  });
+  on(
+    "the map of items can be navigated with keys and opens an item",
+    {},
+    async (page, show, stage) => {
+      await show(`#/work/${stage.work.store}/${stage.work.run}`);
+      const map = page.getByRole("application");
+      await map.focus();
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("Enter");
+      await page.getByRole("complementary").getByText("Attempt").waitFor();
+      assert.match(page.url(), /item=/);
+      await page.keyboard.press("Escape");
+      await page.getByRole("complementary").waitFor({ state: "detached" });
+    },
+  );
 
-  on("the list of items tells the same in words", {}, async (page, show, stage) => {
+  on("the list of items shows the same as text", {}, async (page, show, stage) => {
     await show(`#/work/${stage.work.store}/${stage.work.run}?view=list`);
     const table = page.getByRole("table", { name: "Items" });
     await table.getByRole("row").nth(3).waitFor();
@@ -121,20 +125,20 @@ export function pages({ on }) {
     await page.locator("main h1").waitFor();
   });
 
-  on("dead letters show the document as it is", {}, async (page, show, stage) => {
+  on("dead letters show the document verbatim", {}, async (page, show, stage) => {
     await show("#/dead-letters");
     await page.getByRole("link", { name: stage.letters, exact: true }).click();
     await page.locator("details[open] pre").first().waitFor();
   });
 
-  on("what is not there is said, and the way back is shown", {}, async (page, show, stage) => {
+  on("missing resources are reported with a way back", {}, async (page, show, stage) => {
     await page.goto(stage.url + "#/nonsense");
     await page.getByText("Page not found.").waitFor();
     await show("#/migrations/0/no-such-migration");
     await page.getByRole("alert").waitFor();
   });
 
-  on("the keys lead everywhere, and ? lists them", {}, async (page, show, stage) => {
+  on("keys lead to every page, and ? lists them", {}, async (page, show, stage) => {
     await show("#/");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();

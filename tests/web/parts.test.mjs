@@ -1,4 +1,4 @@
-// What pages are made of, without a browser.
+// Components of pages, without a browser.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -32,13 +32,13 @@ const { collectionOf } = await load("lib/items.ts");
 const { layoutRanks } = await load("parts/rank_layout.ts");
 const { MapLayout } = await load("parts/map_layout.ts");
 
-test("merge patches apply as RFC 7396 says", () => {
+test("merge patches apply as in RFC 7396", () => {
   for (const { target, patch, result } of cases("merge_patches")) {
     assert.deepEqual(applyPatch(target, patch), result, JSON.stringify(patch));
   }
 });
 
-test("events are read however their bytes are cut", () => {
+test("events are parsed from chunks of any size", () => {
   const text =
     'retry: 1000\n\nid: b.1\nevent: snapshot\ndata: {"a":1}\n\n: a comment\r\nevent: ping\r\ndata: x\r\ndata: y\r\n\r\n';
   for (let size = 1; size < text.length; size += 1) {
@@ -64,12 +64,12 @@ test("addresses round-trip, whatever is in a name", () => {
   assert.deepEqual(parseRoute("#/a/%").path, ["a", "%"]);
 });
 
-test("what failed leads to its page", () => {
+test("a failure links to its page", () => {
   for (const { path, name, page } of cases("pages_of_paths"))
     assert.equal(pageOf(path, name), page);
 });
 
-test("what is not all is never called all", () => {
+test("an incomplete fraction is never shown as 100 %", () => {
   assert.equal(percent(0.9999), "99 %");
   assert.equal(percent(1), "100 %");
 });
@@ -91,7 +91,7 @@ test("a collection may have double underscores in its name", () => {
   assert.equal(collectionOf("orders__0__0"), "orders");
 });
 
-test("ranks are drawn after what they need, in as many lines as the page is wide", () => {
+test("ranks are drawn after those they need, wrapped to the page's width", () => {
   const ranks = [
     { rank: 1, needs: [] },
     { rank: 2, needs: [1] },

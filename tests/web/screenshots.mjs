@@ -1,4 +1,4 @@
-// node screenshots.mjs FOLDER: the pictures of the guide, of real migrations.
+// node screenshots.mjs FOLDER: the guide's screenshots, of real migrations.
 import { join } from "node:path";
 import { Browser } from "./support/browser.mjs";
 import { openStage } from "./support/stage.mjs";
@@ -55,7 +55,7 @@ for (const { name, address, act, colorScheme = "light", viewport = wide, of, wai
   await show(address);
   await page.locator("main .panel").first().waitFor();
   await page.evaluate(() => document.fonts.ready);
-  await page.waitForTimeout(wait ?? 1200); // charts draw themselves after their data
+  await page.waitForTimeout(wait ?? 1200); // charts are drawn after their data
   await act?.(page);
   if (act) await page.waitForTimeout(400);
   const clip = of && (await page.getByRole("region", { name: of }).boundingBox());

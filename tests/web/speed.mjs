@@ -1,7 +1,7 @@
-// Fast enough not to be noticed: the first paint, the size of the page, and scrolling ten thousand items.
-// What the page costs is judged always. What the clock says depends on who else wants the cores, here or on
-// the host below, which nothing here tells: it is asked again until it has been good once, and frames are
-// held against those that the same page has when it does nothing.
+// Speed: the first paint, the size of the page, and scrolling ten thousand items.
+// The page's processor time is always judged. Wall-clock times depend on the load of this machine and its host,
+// which is unknown: they are measured until they have been good once, and frame rates are compared with those of the
+// same page when idle.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 
@@ -19,7 +19,7 @@ export function speed({ on }) {
   });
 
   on("the first paint comes within 200 ms", {}, async (page, show, stage) => {
-    await show("#/"); // fills the cache of the browser's own code, not of the page
+    await show("#/"); // warms up the browser's code, not the page's
     const paints = [];
     while (paints.length < rounds && !(Math.min(...paints) < 200)) {
       await page.goto("about:blank");
@@ -67,8 +67,8 @@ export function speed({ on }) {
   }
 }
 
-// Milliseconds that the page's main thread has worked, by its own clock: waiting for a core that others
-// have does not count.
+// Milliseconds of the page's main thread, by its own clock: waiting for a busy core does not
+// count.
 async function costMeter(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -78,7 +78,7 @@ async function costMeter(page) {
   };
 }
 
-// Within the page: scrolls, one step a frame.
+// Runs in the page: scrolls one step per frame.
 function scroll({ selector, step }) {
   return new Promise((resolve) => {
     const box = document.querySelector(selector);

@@ -1,5 +1,5 @@
-// The dashboard in Chromium. One server and one browser for all: what only looks comes first, what
-// changes something last.
+// The dashboard in Chromium. One server and one browser for all: tests that only read come first,
+// tests that change something last.
 import { after, before, test } from "node:test";
 import { access } from "./access.mjs";
 import { actions } from "./actions.mjs";
@@ -13,7 +13,7 @@ import { openStage } from "./support/stage.mjs";
 const world = {
   stage: undefined,
   browser: undefined,
-  // A test with a page of its own. `options` are those of Browser.page.
+  // A test with its own page. `options` are those of Browser.page.
   on: (name, options, body) =>
     test(name, () => withPage(world.browser, world.stage, options, body)),
 };

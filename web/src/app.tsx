@@ -22,7 +22,7 @@ export function App() {
   const main = useRef<HTMLElement>(null);
   const signedOut = useConnection().state === "signed out";
   useKeys([
-    { keys: "?", what: "this sheet", run: () => setHelp(true) },
+    { keys: "?", what: "this help", run: () => setHelp(true) },
     { keys: "g m", what: "migrations", run: () => go(href([])) },
     { keys: "g w", what: "work", run: () => go(href(["work"])) },
     { keys: "g r", what: "replica sets", run: () => go(href(["replicas"])) },
@@ -30,8 +30,8 @@ export function App() {
     { keys: "g d", what: "dead letters", run: () => go(href(["dead-letters"])) },
     { keys: "/", what: "filter", run: focusFilter },
     { keys: "j", what: "next row", run: () => moveRow(1) },
-    { keys: "k", what: "row before", run: () => moveRow(-1) },
-    { keys: "u", what: "back to where you were", run: () => history.back() },
+    { keys: "k", what: "previous row", run: () => moveRow(-1) },
+    { keys: "u", what: "back to the previous page", run: () => history.back() },
     { keys: "t", what: "dark or light", run: switchTheme },
   ]);
   const place = route.path.join("/");
@@ -92,7 +92,7 @@ function focusFilter(): void {
   document.querySelector<HTMLElement>("main input[type=search]")?.focus();
 }
 
-// Rows are reached by their first link: with it, Enter opens what is selected.
+// A row is selected by focusing its first link, so that Enter opens it.
 function moveRow(by: number): void {
   const links = [...document.querySelectorAll<HTMLElement>("main tbody tr")]
     .map((row) => row.querySelector<HTMLElement>("a, button"))

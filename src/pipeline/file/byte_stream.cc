@@ -72,7 +72,7 @@ class Unpacker : public ByteStream {
     return {Code::kCorrupt,
             packed_->path() + ": " + std::string(what) + " at byte " +
                 std::to_string(packed_->offset() - unused),
-            "get the file again: what comes before was read"};
+            "get the file again; everything before that byte was read"};
   }
 
  private:

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(, ByteStreamTest,
                          ::testing::Values(Compression::kNone, Compression::kGzip,
                                            Compression::kZstd));
 
-TEST_P(ByteStreamTest, GivesBackWhatWasWritten) {
+TEST_P(ByteStreamTest, ReadsBackWhatWasWritten) {
   const std::string text = Numbers();
   const std::string path = Packed(text);
   EXPECT_EQ(*ReadAll(path, GetParam(), 0), text);
@@ -53,7 +53,7 @@ TEST_P(ByteStreamTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(*ReadAll(path, GetParam(), text.size() + 10), "");
 }
 
-TEST_P(ByteStreamTest, AnEmptyFileIsAFileToo) {
+TEST_P(ByteStreamTest, EmptyFileIsValid) {
   const std::string path = folder_.At("empty");
   auto output = CreateFileOutput(path, GetParam());
   ASSERT_TRUE((*output)->Flush());
@@ -62,7 +62,7 @@ TEST_P(ByteStreamTest, AnEmptyFileIsAFileToo) {
   EXPECT_EQ(*text, "");
 }
 
-TEST_P(ByteStreamTest, AFlushedBeginningIsCompleteInItself) {
+TEST_P(ByteStreamTest, FlushedPrefixIsACompleteFile) {
   const std::string path = folder_.At("file");
   auto output = CreateFileOutput(path, GetParam());
   ASSERT_TRUE((*output)->Append("first\n"));
@@ -73,8 +73,9 @@ TEST_P(ByteStreamTest, AFlushedBeginningIsCompleteInItself) {
   EXPECT_EQ(*ReadAll(path, GetParam(), 0), "first\n");
 }
 
-TEST_P(ByteStreamTest, WhatIsCutSaysSoWithFileAndByte) {
-  if (GetParam() == Compression::kNone) return SUCCEED() << "a plain file ends where it ends";
+TEST_P(ByteStreamTest, TruncatedFileIsReportedWithFileAndByte) {
+  if (GetParam() == Compression::kNone)
+    return SUCCEED() << "truncation of a plain file cannot be detected";
   const std::string path = Packed(Numbers());
   const auto size = std::filesystem::file_size(path);
   std::filesystem::resize_file(path, size - 5);
@@ -87,7 +88,7 @@ TEST_P(ByteStreamTest, WhatIsCutSaysSoWithFileAndByte) {
       << text.error().message;
 }
 
-TEST_P(ByteStreamTest, WhatIsDamagedSaysSo) {
+TEST_P(ByteStreamTest, DamagedFileIsReported) {
   if (GetParam() == Compression::kNone) return SUCCEED() << "a plain file has no checks";
   const std::string path = folder_.Write("broken", "this is no packed data at all");
   const auto text = ReadAll(path, GetParam(), 0);

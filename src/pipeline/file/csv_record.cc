@@ -39,7 +39,7 @@ Status CsvParser::ParseQuoted(std::string_view record) {
       const size_t end = std::min(record.find(delimiter_, at), record.size());
       const std::string_view text = record.substr(at, end - at);
       if (text.find('"') != std::string_view::npos) {
-        return StrayQuote(fields_.size() + 1, "a quote inside of unquoted text");
+        return StrayQuote(fields_.size() + 1, "a quote inside unquoted text");
       }
       fields_.push_back({text});
       at = end;

@@ -31,13 +31,13 @@ TEST(CsvParser, QuotesKeepDelimitersLineEndsAndQuotes) {
   EXPECT_EQ(FieldsOf(R"("""","""a""b""")"), (Fields{"\"", "\"a\"b\""}));
 }
 
-TEST(CsvParser, AQuoteWhereNoneMayBeIsAnError) {
-  EXPECT_EQ(FieldsOf("a,5\" disk"), (Fields{"error: a quote inside of unquoted text in column 2"}));
+TEST(CsvParser, MisplacedQuoteIsAnError) {
+  EXPECT_EQ(FieldsOf("a,5\" disk"), (Fields{"error: a quote inside unquoted text in column 2"}));
   EXPECT_EQ(FieldsOf("\"a\"b,c"), (Fields{"error: text after a closing quote in column 1"}));
   EXPECT_EQ(FieldsOf("x,\"a"), (Fields{"error: a quote that is not closed in column 2"}));
 }
 
-TEST(AppendCsvField, WhatIsWrittenIsReadBack) {
+TEST(AppendCsvField, WrittenFieldsAreReadBack) {
   for (const std::string text : {"", "a", "a,b", "\"", "a\nb", "\r", " ", "\"\"", "ä"}) {
     std::string line;
     AppendCsvField(line, text, ',');

@@ -116,8 +116,8 @@ class CsvEncoder final : public FileEncoder {
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (JsonKeyIs(key, columns_[i])) return i;
     }
-    return Error{Code::kInvalid, "there is no column for the field '" + UnescapeJson(key) + "'",
-                 "name all columns by columns=a,b,c, or drop the field by a transform"};
+    return Error{Code::kInvalid, "no column for the field '" + UnescapeJson(key) + "'",
+                 "list all columns with columns=a,b,c, or drop the field with a transform"};
   }
 
   void AppendValue(std::string& bytes, std::string_view value) const {

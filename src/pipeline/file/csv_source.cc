@@ -45,16 +45,16 @@ CsvRecords RecordsOf(const CsvShape& shape, const CsvOptions& options) {
 Error RunawayQuote(const std::string& place) {
   return {Code::kCorrupt,
           place +
-              ": a quote that is not closed within max_document_bytes and swallows the lines "
-              "that follow",
-          "correct the file, or read longer records by max_document_bytes=BYTES"};
+              ": a quote that is not closed within max_document_bytes; the lines after it are "
+              "lost in it",
+          "correct the file, or allow longer records with max_document_bytes=BYTES"};
 }
 
 Status CheckColumns(const std::vector<std::string>& columns, const std::string& origin) {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].empty()) {
       return Error{Code::kInvalid, origin + ": column " + std::to_string(i + 1) + " has no name",
-                   "name the columns by columns=a,b,c if the file has no header"};
+                   "list the columns with columns=a,b,c if the file has no header"};
     }
     if (std::find(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(i), columns[i]) !=
         columns.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -263,7 +263,7 @@ class CsvSource final : public FileSource {
     MUSTER_ASSIGN(const auto header, records.Next());
     if (!header) {
       return Error{Code::kInvalid, file.path + " is empty: it has no header",
-                   "name the columns by columns=a,b,c if that is right"};
+                   "list the columns with columns=a,b,c if that is intended"};
     }
     const std::string_view text = WithoutBom(header->text);
     if (!IsUtf8(text)) return Error{Code::kInvalid, file.path + ":1: invalid UTF-8 in the header"};
@@ -318,7 +318,7 @@ Result<std::unique_ptr<Source>> OpenCsvSource(const Url& url, Env&) {
   options.routing = url.Param("routing").value_or("");
   const std::string quotes = url.Param("quotes").value_or("");
   if (!quotes.empty() && quotes != "trust")
-    return Error{Code::kInvalid, "csv: quotes must be 'trust', or not be there"};
+    return Error{Code::kInvalid, "csv: quotes must be 'trust' or left out"};
   options.trusts_quotes = quotes == "trust";
   return std::make_unique<CsvSource>(std::move(file_options), std::move(options));
 }

@@ -47,7 +47,7 @@ TEST_F(CsvSourceTest, RecordsBecomeObjectsNamedByTheHeader) {
             (Texts{R"({"id":"1","name":"a"})", R"({"id":"2","name":"b"})"}));
 }
 
-TEST_F(CsvSourceTest, TextsAreTextsAndNothingIsNull) {
+TEST_F(CsvSourceTest, QuotedFieldsAreStringsAndEmptyOnesNull) {
   EXPECT_EQ(ReadFile("\xEF\xBB\xBFid,\"na me\"\r\n1,\"a \"\"b\"\"\r\nc\\\"\r\n\n2,\n3,\"\"\n"),
             (Texts{R"({"id":"1","na me":"a \"b\"\r\nc\\"})", R"({"id":"2","na me":null})",
                    R"({"id":"3","na me":""})"}));
@@ -58,19 +58,19 @@ TEST_F(CsvSourceTest, ColumnsMayBeNamedByTheUrl) {
   EXPECT_EQ(ReadFile("1\t2\n", "?columns=a,b&delimiter=tab"), (Texts{R"({"a":"1","b":"2"})"}));
 }
 
-TEST_F(CsvSourceTest, ABlankLineIsARecordOnlyWhereOneFieldMakesOne) {
+TEST_F(CsvSourceTest, BlankLineIsARecordOnlyWithOneColumn) {
   EXPECT_EQ(ReadFile("a\n1\n\n2\n"), (Texts{R"({"a":"1"})", R"({"a":null})", R"({"a":"2"})"}));
   EXPECT_EQ(ReadFile("a,b\n1,2\n\n3,4\n").size(), 2U);
 }
 
-TEST_F(CsvSourceTest, WhatIsNoRecordIsADefectWithFileAndLine) {
+TEST_F(CsvSourceTest, InvalidRecordIsADefectWithFileAndLine) {
   const std::string path = folder_.path() + "/t.csv";
   EXPECT_EQ(ReadFile("a,b\n1,2\n\"x\ny\",2\n1,2,3\n1\n5\" disk,2\n6\",2\n"),
             (Texts{R"({"a":"1","b":"2"})", R"({"a":"x\ny","b":"2"})",
                    path + ":5 (byte 16): 3 fields instead of 2",
                    path + ":6 (byte 22): 1 fields instead of 2",
-                   path + ":7 (byte 24): a quote inside of unquoted text in column 1",
-                   path + ":8 (byte 34): a quote inside of unquoted text in column 1"}));
+                   path + ":7 (byte 24): a quote inside unquoted text in column 1",
+                   path + ":8 (byte 34): a quote inside unquoted text in column 1"}));
 }
 
 TEST_F(CsvSourceTest, BadUtf8AndOpenQuotesAreDefects) {
@@ -80,7 +80,7 @@ TEST_F(CsvSourceTest, BadUtf8AndOpenQuotesAreDefects) {
                    path + ":3 (byte 8): a quote that is not closed", R"({"a":"2","b":"3"})"}));
 }
 
-TEST_F(CsvSourceTest, AStrayQuoteCostsItsOwnLineOnly) {
+TEST_F(CsvSourceTest, StrayQuoteCostsOnlyItsOwnLine) {
   std::string text = "id,name\n1,\"Ada\n";
   for (int i = 2; i < 1'000; ++i) text += std::to_string(i) + ",x\n";
   for (const std::string end : {"1000,\"Cy\"\n", "1000,Cy\"\n", "1000,Cy\n"}) {
@@ -106,7 +106,7 @@ TEST_F(CsvSourceTest, AStrayQuoteCostsItsOwnLineOnly) {
   }
 }
 
-TEST_F(CsvSourceTest, AQuoteThatSwallowsMoreThanARecordMayHaveIsRefused) {
+TEST_F(CsvSourceTest, UnclosedQuoteBeyondTheRecordLimitIsRefused) {
   std::string text = "id,name\n1,\"Ada\n";
   for (int i = 2; i < 1'000; ++i) text += std::to_string(i) + ",x\n";
   const auto source = Open(folder_.Write("t.csv", text), "?max_document_bytes=1000");
@@ -118,7 +118,7 @@ TEST_F(CsvSourceTest, AQuoteThatSwallowsMoreThanARecordMayHaveIsRefused) {
       << read.error().message;
 }
 
-TEST_F(CsvSourceTest, PartitionsNeverCutARecord) {
+TEST_F(CsvSourceTest, PartitionsNeverSplitARecord) {
   std::string text = "id,text\n";
   for (int i = 0; i < 300; ++i) {
     text += std::to_string(i) + ",\"line one\n" + std::string(i % 13, '\n') + "\"\"quoted\"\"," +
@@ -140,7 +140,7 @@ TEST_F(CsvSourceTest, PartitionsNeverCutARecord) {
   }
 }
 
-TEST_F(CsvSourceTest, ASplitGivesEveryRecordOnce) {
+TEST_F(CsvSourceTest, SplitReadsEveryRecordOnce) {
   std::string text = "id,text\n";
   for (int i = 0; i < 20'000; ++i) text += std::to_string(i) + ",\"a\n\"\"b\"\"\n\"\n";
   const auto source = Open(folder_.Write("t.csv", text));

@@ -54,7 +54,7 @@ TEST(ListFiles, TwoFilesOfOneNameAreRefused) {
   EXPECT_NE(found.error().message.find("a.jsonl.gz"), std::string::npos);
 }
 
-TEST(ListFiles, WhatIsNotThereIsNamed) {
+TEST(ListFiles, MissingPathIsNamed) {
   const testing::TemporaryFolder folder;
   EXPECT_EQ(ListFiles(folder.path() + "/none", kEndings).error().code, Code::kNotFound);
   EXPECT_EQ(ListFiles(folder.path(), kEndings).error().code, Code::kNotFound);

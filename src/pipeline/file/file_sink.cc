@@ -68,7 +68,7 @@ FileSink::FileSink(std::string path, bool is_folder, Compression compression,
 Result<std::unique_ptr<Sink>> FileSink::Open(const Url& url, std::unique_ptr<FileFormat> format,
                                              Env& env) {
   std::string path = url.path;
-  if (path.empty()) return Error{Code::kInvalid, url.scheme + ": no file or folder is named"};
+  if (path.empty()) return Error{Code::kInvalid, url.scheme + ": names no file or folder"};
   std::error_code failed;
   const bool is_folder =
       path.ends_with('/') || fs::is_directory(path, failed) || !HasEnding(path, format->Endings());
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Sink>> FileSink::Open(const Url& url, std::unique_ptr<Fil
   MUSTER_ASSIGN(const Compression compression, CompressionParam(url, CompressionOf(path)));
   if (!is_folder && compression != CompressionOf(path)) {
     return Error{Code::kInvalid, path + " does not end in " + std::string(EndingOf(compression)),
-                 "the name of the file says how it is compressed"};
+                 "the file's name determines its compression"};
   }
   return std::unique_ptr<Sink>(
       new FileSink(std::move(path), is_folder, compression, std::move(format), env));

@@ -92,7 +92,7 @@ constexpr RecordTable<FileOwner, 3> kOwnerTable{
 // Output of another run must not be touched.
 Error NotOurs(const std::string& output, std::string_view why) {
   return {Code::kConflict, output + " " + std::string(why),
-          "remove it if it is of no use, or name another target"};
+          "remove it if it is not needed, or name another target"};
 }
 
 // What to do about a file of ours that cannot be read, unless a newer version wrote it.
@@ -218,7 +218,7 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {
     fs::remove_all(folder_, failed);  // nothing of ours is left
-    return NotOurs(output, "exists, and no migration to be continued has written it");
+    return NotOurs(output, "exists, and was not written by a migration that can continue");
   }
   const FileOwner owner{.run = fence.run, .incarnation = fence.incarnation, .alone = fence.alone};
   return ReplaceFile(path, ToJsonText(kOwnerTable.ToJson(owner)));
@@ -246,7 +246,7 @@ Result<FileSinkState::Lock> FileSinkState::Acquire() {
     env_.Sleep(kLockPause, {});
   }
   return Error{Code::kUnavailable, folder_ + "/lock is held by another process",
-               "see who uses it with fuser"};
+               "find that process with fuser"};
 }
 
 Result<std::optional<FileItem>> FileSinkState::Load(const std::string& name) const {

@@ -57,7 +57,7 @@ class FileSinkTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(FileSinkTest, AnItemIsAFileInTheFolderOfItsCollectionOnceItIsFinished) {
+TEST_F(FileSinkTest, FinishedItemIsAFileInItsCollectionsFolder) {
   const auto sink = Open("jsonl:" + Out());
   ASSERT_TRUE(sink->Prepare({.name = "orders"}, false));
   const auto writer = OpenItem(*sink, "orders__0__0", 1);
@@ -76,7 +76,7 @@ TEST_F(FileSinkTest, AnItemWithoutDocumentsIsAnEmptyFile) {
   EXPECT_TRUE(folder_.Has("out/orders/orders__0__0.jsonl"));
 }
 
-TEST_F(FileSinkTest, WhatWasFlushedIsKeptByTheNextHolderAndNothingElse) {
+TEST_F(FileSinkTest, NextHolderKeepsOnlyFlushedDocuments) {
   const auto sink = Open("jsonl:" + Out());
   auto first = OpenItem(*sink, "i", 1);
   Write(*first, {"{\"a\":1}"}, At("1", 1));
@@ -101,7 +101,7 @@ TEST_F(FileSinkTest, WhatWasFlushedIsKeptByTheNextHolderAndNothingElse) {
   EXPECT_EQ(folder_.Read("out/orders/i.jsonl"), "{\"a\":1}\n{\"a\":\"two\"}\n{\"a\":\"three\"}\n");
 }
 
-TEST_F(FileSinkTest, AHolderWithNothingToAddPublishesACopyOfWhatCounts) {
+TEST_F(FileSinkTest, HolderWithoutDocumentsPublishesACopyOfCommittedBytes) {
   const auto sink = Open("jsonl:" + Out());
   const auto first = OpenItem(*sink, "i", 1);
   Write(*first, {"{\"a\":1}"}, At("1", 1));
@@ -113,14 +113,14 @@ TEST_F(FileSinkTest, AHolderWithNothingToAddPublishesACopyOfWhatCounts) {
   EXPECT_EQ(folder_.Read("out/orders/i.jsonl"), "{\"a\":1}\n");
 }
 
-TEST_F(FileSinkTest, AnOlderEpochCannotEvenOpen) {
+TEST_F(FileSinkTest, OlderEpochCannotOpen) {
   const auto sink = Open("jsonl:" + Out());
   OpenItem(*sink, "i", 3);
   EXPECT_EQ(sink->Open("orders", FenceOf("i", 2)).error().code, Code::kLeaseLost);
-  EXPECT_TRUE(sink->Open("orders", FenceOf("other", 1))) << "fences are the items' own";
+  EXPECT_TRUE(sink->Open("orders", FenceOf("other", 1))) << "each item has its own fence";
 }
 
-TEST_F(FileSinkTest, WhatIsFinishedStaysFinished) {
+TEST_F(FileSinkTest, FinishedItemStaysFinished) {
   const auto sink = Open("jsonl:" + Out());
   {
     const auto writer = OpenItem(*sink, "i", 1);
@@ -134,7 +134,7 @@ TEST_F(FileSinkTest, WhatIsFinishedStaysFinished) {
   EXPECT_EQ(folder_.Read("out/orders/i.jsonl"), "{\"a\":1}\n");
 }
 
-TEST_F(FileSinkTest, SealingPublishesWhatIsThere) {
+TEST_F(FileSinkTest, SealPublishesCommittedDocuments) {
   const auto sink = Open("jsonl:" + Out());
   const auto writer = OpenItem(*sink, "i", 1);
   Write(*writer, {"{\"a\":1}"}, At("1", 1));
@@ -181,13 +181,13 @@ TEST_F(FileSinkTest, AnotherRunOrIncarnationIsRefusedUnlessItAdopts) {
   EXPECT_EQ(*(*adopted)->Known(), At("1", 1));
 }
 
-TEST_F(FileSinkTest, FilesOfSomebodyElseAreNotTouched) {
+TEST_F(FileSinkTest, ForeignFilesAreNotTouched) {
   folder_.Write("out/orders/mine.jsonl", "precious\n");
   const auto writer = Open("jsonl:" + Out())->Open("orders", FenceOf("i", 1));
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().code, Code::kConflict);
   EXPECT_NE(writer.error().message.find(Out() + "/orders"), std::string::npos);
-  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "nothing of ours is left there";
+  EXPECT_FALSE(folder_.Has("out/orders/.muster")) << "our state folder was left";
 }
 
 TEST_F(FileSinkTest, IdsAndRoutingsCanBeKept) {
@@ -215,7 +215,7 @@ TEST_F(FileSinkTest, CsvHasTheColumnsOfTheFirstDocumentsInEveryFile) {
   EXPECT_EQ(folder_.Read("out/orders/b.csv"), "id,text,more\n,\"\",\"ä\n\"\"\"\n");
 }
 
-TEST_F(FileSinkTest, CsvRefusesWhatHasNoColumn) {
+TEST_F(FileSinkTest, CsvRefusesFieldsWithoutAColumn) {
   const auto sink = Open("csv:" + Out() + "?columns=a,b");
   const auto writer = OpenItem(*sink, "i", 1);
   std::vector<std::string> recorded;
@@ -295,7 +295,7 @@ TEST_F(SingleFileTest, ItemsBecomeOneFileInTheOrderOfTheSource) {
   EXPECT_EQ(left, (std::set<std::string>{"all.csv"}));
 }
 
-TEST_F(SingleFileTest, AFileThatIsThereIsNotOverwritten) {
+TEST_F(SingleFileTest, ExistingFileIsNotOverwritten) {
   folder_.Write("out/all.jsonl", "precious\n");
   const auto sink = Open("jsonl:" + Out() + "/all.jsonl");
   const auto writer = sink->Open("orders", Alone("i", "r"));
@@ -304,7 +304,7 @@ TEST_F(SingleFileTest, AFileThatIsThereIsNotOverwritten) {
   EXPECT_EQ(folder_.Read("out/all.jsonl"), "precious\n");
 }
 
-TEST_F(SingleFileTest, WhatAnInterruptedMigrationLeftIsReplacedByTheNext) {
+TEST_F(SingleFileTest, OutputOfAnInterruptedMigrationIsReplaced) {
   for (const std::string target : {"/all.jsonl", ""}) {
     {
       const auto sink = Open("jsonl:" + Out() + target);
@@ -352,20 +352,20 @@ TEST_F(SingleFileTest, WorkersOfOneRunMayShareIt) {
   EXPECT_EQ(text, "{\"item\":\"orders__0__0\"}\n{\"item\":\"orders__1__0\"}\n");
 }
 
-TEST_F(SingleFileTest, TwoCollectionsDoNotFitIntoOneFile) {
+TEST_F(SingleFileTest, TwoCollectionsCannotShareAFile) {
   const auto sink = Open("jsonl:" + Out() + "/all.jsonl");
   ASSERT_TRUE(sink->Prepare({.name = "orders"}, true));
   EXPECT_EQ(sink->Prepare({.name = "items"}, true).error().code, Code::kInvalid);
 }
 
-TEST_F(FileSinkTest, EvaluatingSaysWhatWouldBeMadeAndMakesNothing) {
+TEST_F(FileSinkTest, EvaluateReportsChangesAndMakesNone) {
   const auto changes = Open("jsonl:" + Out())->Prepare({.name = "orders"}, true);
   ASSERT_EQ(changes->size(), 1U);
   EXPECT_EQ(changes->at(0).change, "create folder " + Out() + "/orders");
   EXPECT_FALSE(folder_.Has("out"));
 }
 
-TEST_F(FileSinkTest, AnUnwritableTargetIsAnErrorThatNamesIt) {
+TEST_F(FileSinkTest, UnwritableTargetIsNamed) {
   folder_.Write("file", "");
   const auto sink = Open("jsonl:" + folder_.path() + "/file/out");
   const auto prepared = sink->Prepare({.name = "orders"}, false);

@@ -46,7 +46,7 @@ Result<FileSourceOptions> FileSourceOptions::From(const Url& url,
                                                   std::vector<std::string_view> endings) {
   FileSourceOptions options{.path = url.path, .endings = std::move(endings)};
   if (options.path.empty()) {
-    return Error{Code::kInvalid, url.scheme + ": no file or folder is named"};
+    return Error{Code::kInvalid, url.scheme + ": names no file or folder"};
   }
   MUSTER_ASSIGN(options.partition_bytes,
                 BytesParam(url, "partition_bytes", options.partition_bytes));
@@ -76,9 +76,9 @@ Status CheckSize(const std::string& path, uint64_t expected) {
   MUSTER_ASSIGN(const FileEntry file, StatFile(path));
   if (file.size >= expected) return {};
   return Error{Code::kCorrupt,
-               path + " has " + std::to_string(file.size) + " bytes, and had " +
-                   std::to_string(expected) + " at least",
-               "was it rewritten? migrate it again, with a new run"};
+               path + " has " + std::to_string(file.size) + " bytes, but had at least " +
+                   std::to_string(expected),
+               "if it was rewritten, migrate it again with a new run"};
 }
 
 // A fingerprint of the file's beginning and its length: "4096:0f3a…". It survives appends.
@@ -99,7 +99,7 @@ Status CheckMark(const std::string& path, const std::string& mark) {
   MUSTER_ASSIGN(const std::string now, MarkOf(path, bytes.value_or(0)));
   if (now == mark) return {};
   return Error{Code::kCorrupt, path + " is not the same file any more: its beginning differs",
-               "was it replaced? migrate it again, with a new run"};
+               "if it was replaced, migrate it again with a new run"};
 }
 
 // Reads a partition of a file that must not shrink during the read.

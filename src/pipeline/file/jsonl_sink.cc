@@ -58,7 +58,7 @@ class JsonlEncoder final : public FileEncoder {
     while (const auto member = members.Next()) {
       if (!JsonKeyIs(member->key, name)) continue;
       if (JsonScalarText(member->value) == text) return {};
-      return Error{Code::kInvalid, "the field '" + name + "' holds something else already"};
+      return Error{Code::kInvalid, "the field '" + name + "' already has another value"};
     }
     AppendJsonString(bytes, name);
     bytes += ':';

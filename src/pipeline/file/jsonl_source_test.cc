@@ -51,7 +51,7 @@ class JsonlSourceTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(JsonlSourceTest, GivesEveryLineAsItIs) {
+TEST_F(JsonlSourceTest, ReturnsEveryLineUnchanged) {
   const auto source = Open(folder_.Write(
       "a.jsonl", "{\"n\":1.0}\n\n  {\"big\":123456789012345678901234567890, \"e\":1e999}\r\n{}"));
   const auto partitions = source->Partitions("a");
@@ -73,7 +73,7 @@ TEST_F(JsonlSourceTest, EveryPositionCanBeReadFrom) {
   }
 }
 
-TEST_F(JsonlSourceTest, PartitionsByBytesGiveEveryLineOnce) {
+TEST_F(JsonlSourceTest, PartitionsByBytesReadEveryLineOnce) {
   const std::string text = Lines(200);
   const std::string path = folder_.Write("a.jsonl", text);
   const auto expected = Rest(*Read(*Open(path), Open(path)->Partitions("a")->at(0)));
@@ -89,7 +89,7 @@ TEST_F(JsonlSourceTest, PartitionsByBytesGiveEveryLineOnce) {
   }
 }
 
-TEST_F(JsonlSourceTest, ASplitGivesEveryLineOnce) {
+TEST_F(JsonlSourceTest, SplitReadsEveryLineOnce) {
   const auto source = Open(folder_.Write("a.jsonl", Lines(10'000)));
   Partition partition = source->Partitions("a")->at(0);
   const auto expected = Rest(*Read(*source, partition));
@@ -107,7 +107,7 @@ TEST_F(JsonlSourceTest, ASplitGivesEveryLineOnce) {
   EXPECT_EQ(all, expected);
 }
 
-TEST_F(JsonlSourceTest, TooLittleIsNotSplit) {
+TEST_F(JsonlSourceTest, SmallRangesAreNotSplit) {
   const auto source = Open(folder_.Write("a.jsonl", Lines(10)));
   EXPECT_FALSE(*Read(*source, source->Partitions("a")->at(0))->Split());
 }
@@ -140,7 +140,7 @@ TEST_F(JsonlSourceTest, CompressedFilesAreOnePartition) {
   }
 }
 
-TEST_F(JsonlSourceTest, ACutGzipGivesWhatIsThereAndThenTheError) {
+TEST_F(JsonlSourceTest, TruncatedGzipReturnsItsLinesThenTheError) {
   const std::string path = folder_.At("a.jsonl.gz");
   auto output = CreateFileOutput(path, Compression::kGzip);
   ASSERT_TRUE((*output)->Append(Lines(100'000)));
@@ -162,7 +162,7 @@ TEST_F(JsonlSourceTest, ACutGzipGivesWhatIsThereAndThenTheError) {
   EXPECT_GT(documents, 1000);
 }
 
-TEST_F(JsonlSourceTest, AFileThatBecameShorterIsReported) {
+TEST_F(JsonlSourceTest, ShrunkFileIsReported) {
   const std::string path = folder_.Write("a.jsonl", Lines(5'000));
   const auto source = Open(path);
   const Partition partition = source->Partitions("a")->at(0);
@@ -180,12 +180,12 @@ TEST_F(JsonlSourceTest, AFileThatBecameShorterIsReported) {
             std::string::npos);
   std::ofstream(path, std::ios::app) << Lines(6'000);
   const auto replaced = source->Read(partition, position, {});
-  ASSERT_FALSE(replaced) << "it is long enough again, and another file";
+  ASSERT_FALSE(replaced) << "it is long enough again, but a different file";
   EXPECT_EQ(replaced.error().code, Code::kCorrupt);
   EXPECT_NE(replaced.error().message.find("its beginning differs"), std::string::npos);
 }
 
-TEST_F(JsonlSourceTest, AFileThatGrowsIsReadOn) {
+TEST_F(JsonlSourceTest, GrowingFileIsReadToItsEnd) {
   for (const int lines : {0, 3, 5'000}) {
     const std::string path = folder_.Write("a.jsonl", Lines(lines));
     const auto source = Open(path);
@@ -195,7 +195,7 @@ TEST_F(JsonlSourceTest, AFileThatGrowsIsReadOn) {
   }
 }
 
-TEST_F(JsonlSourceTest, WhatIsNoDocumentIsADefectWithFileAndLine) {
+TEST_F(JsonlSourceTest, InvalidLineIsADefectWithFileAndLine) {
   const std::string path = folder_.Write(
       "a.jsonl", "{\"a\":1}\n{\"a\":\n[1]\n{\"s\":\"\xff\"}\n{\"a\":1}{\"b\":2}\n{\"z\":0}\n");
   const auto source = Open(path);
@@ -242,7 +242,7 @@ TEST_F(JsonlSourceTest, IdsAndRoutingsAreFoundInTheirFields) {
   EXPECT_NE((**reader->Next()).defect.find("no id in the field 'k.id'"), std::string::npos);
 }
 
-TEST_F(JsonlSourceTest, SaysHowFarAPositionIs) {
+TEST_F(JsonlSourceTest, ReportsTheProgressOfAPosition) {
   const auto source = Open(folder_.Write("a.jsonl", Lines(1000)));
   const Partition partition = source->Partitions("a")->at(0);
   EXPECT_EQ(*source->FractionBefore(partition, ""), 0);
@@ -260,7 +260,7 @@ TEST_F(JsonlSourceTest, UnknownParametersAndSchemesAreRefused) {
   EXPECT_NE(unknown.error().hint.find("jsonl:FILE-OR-FOLDER"), std::string::npos);
 }
 
-TEST_F(JsonlSourceTest, AMissingFileIsNamedWhenItIsLookedFor) {
+TEST_F(JsonlSourceTest, MissingFileIsNamedOnListing) {
   const auto source = OpenSource("jsonl:/no/such/file.jsonl", RealEnv());
   ASSERT_TRUE(source);
   EXPECT_EQ((*source)->Collections().error().code, Code::kNotFound);

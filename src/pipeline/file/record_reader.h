@@ -29,8 +29,7 @@ struct CsvRecords {
 // A stray quote at the start of a field would swallow the lines up to the next quote. So a line
 // that opens a quote is returned alone (`open_quote`), and the lines after it are records again, if
 // text follows the closing quote, if no quote closes it, or if every line has as many fields as a
-// record:
-// two lines may by chance, more than a few will not.
+// record: two lines may by chance, more than a few will not.
 //
 // Where a record ends does not depend on anything before it. Used by one thread at a time.
 class RecordReader {

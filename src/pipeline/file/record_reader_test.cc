@@ -45,7 +45,7 @@ std::vector<Seen> Records(const std::string& text, std::optional<CsvRecords> csv
   }
 }
 
-TEST(RecordReader, CutsLinesHoweverTheyCome) {
+TEST(RecordReader, SplitsLinesAcrossAnyChunks) {
   const std::string text = "a\nbc\r\n\nlast";
   const std::vector<Seen> expected = {{"a", 0}, {"bc", 2}, {"", 6}, {"last", 7}};
   for (size_t piece = 1; piece <= text.size(); ++piece) {
@@ -53,7 +53,7 @@ TEST(RecordReader, CutsLinesHoweverTheyCome) {
   }
 }
 
-TEST(RecordReader, ALineEndWithinQuotesEndsNothing) {
+TEST(RecordReader, LineEndWithinQuotesDoesNotEndTheRecord) {
   const std::string text = "\"a\nb\",1\nc,\"\"\"\n\"\nd\n";
   const std::vector<Seen> expected = {{"\"a\nb\",1", 0}, {"c,\"\"\"\n\"", 8}, {"d", 16}};
   for (size_t piece = 1; piece <= text.size(); ++piece) {
@@ -62,7 +62,7 @@ TEST(RecordReader, ALineEndWithinQuotesEndsNothing) {
 }
 
 // A stray quote swallows nothing, however the bytes arrive.
-TEST(RecordReader, AStrayQuoteSwallowsNoLines) {
+TEST(RecordReader, StrayQuoteLosesNoLines) {
   const std::vector<std::pair<std::string, std::vector<Seen>>> cases = {
       {"5\" disk,1\nb,2\n6\",3\n", {{"5\" disk,1", 0}, {"b,2", 10}, {"6\",3", 14}}},
       {"\"Ada,1\nb,2\n\"Cy\",3\n", {{"\"Ada,1", 0}, {"b,2", 7}, {"\"Cy\",3", 11}}},
@@ -88,7 +88,7 @@ TEST(RecordReader, LinesThatAllLookLikeRecordsAreNotOneRecord) {
   EXPECT_EQ(Records("1,2,3,4,\"a\n2,,,,b\n3,,,,c\"\n", CsvRecords{.columns = 5}, 1).size(), 3U);
 }
 
-TEST(RecordReader, ARecordOfManyLinesThatIsTooLongIsARunaway) {
+TEST(RecordReader, TooLongMultiLineRecordIsARunaway) {
   for (size_t piece = 1; piece < 20; ++piece) {
     RecordReader reader(std::make_unique<TextStream>("\"a\nb\nc\nd\ne\nf\n\"x\n", piece), 0, 8,
                         kCsv);
@@ -108,7 +108,7 @@ TEST(RecordReader, LongRecordsGrowTheBuffer) {
   EXPECT_EQ((**reader.Next()).text, "short");
 }
 
-TEST(RecordReader, TooLongRecordsAreCutAndPassedOver) {
+TEST(RecordReader, TooLongRecordsAreTruncatedAndSkipped) {
   const std::string text = std::string(5 << 20, 'x') + "\nshort\n" + std::string(3 << 20, 'y');
   RecordReader reader(std::make_unique<TextStream>(text, 100'000), 0, 1 << 20, kLines);
   const auto first = **reader.Next();
@@ -131,7 +131,7 @@ TEST(RecordReader, ARecordMayBeTooLongAndStillFitTheBuffer) {
   EXPECT_FALSE(*reader.Next());
 }
 
-TEST(RecordReader, AQuoteThatNeverClosesIsReported) {
+TEST(RecordReader, UnclosedQuoteIsReported) {
   RecordReader reader(std::make_unique<TextStream>("a\n\"b\nc\n", 3), 0, 1 << 20, kCsv);
   EXPECT_FALSE((**reader.Next()).open_quote);
   EXPECT_TRUE((**reader.Next()).open_quote);

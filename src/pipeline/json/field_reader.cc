@@ -112,7 +112,7 @@ Result<std::span<const FieldValue>> FieldReader::Read(std::string_view body) {
     expected = static_cast<size_t>(column) + 1;
   }
   if (!document.current_location().error()) {
-    return Misfit("not a valid JSON object: there is more after it");
+    return Misfit("not a valid JSON object: more text after it");
   }
   return std::span<const FieldValue>(values_);
 }

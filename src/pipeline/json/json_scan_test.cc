@@ -8,7 +8,7 @@ namespace muster::pipeline {
 namespace {
 
 // The scanner works in blocks: try every value at every offset of a block.
-TEST(JsonScan, AValueEndsWhereItEndsWhereverItBegins) {
+TEST(JsonScan, EndOfAValueIsFoundAtEveryOffset) {
   const std::string values[] = {R"("")",
                                 R"("a")",
                                 R"("\"")",
@@ -32,14 +32,14 @@ TEST(JsonScan, AValueEndsWhereItEndsWhereverItBegins) {
   }
 }
 
-TEST(JsonScan, WhatIsCutOffEndsWithTheText) {
+TEST(JsonScan, TruncatedValueEndsWithTheText) {
   const std::string whole = R"({"a":["{","\\",{"b":[1,2,{"c":"[[["}]}],"d":{"e":"}}}\\\""}})";
   for (size_t size = 1; size < whole.size(); ++size) {
     EXPECT_EQ(SkipJsonValue(whole.substr(0, size), 0), size);
   }
 }
 
-TEST(JsonScan, AKeyIsWhatItStandsFor) {
+TEST(JsonScan, EscapedKeysAreCompared) {
   EXPECT_TRUE(JsonKeyIs("name", "name"));
   EXPECT_TRUE(JsonKeyIs(R"(n\u0061me)", "name"));
   EXPECT_TRUE(JsonKeyIs(R"(a\nb)", "a\nb"));

@@ -7,7 +7,7 @@
 namespace muster::pipeline {
 namespace {
 
-TEST(CheckJsonObject, TakesEveryObject) {
+TEST(CheckJsonObject, AcceptsEveryObject) {
   for (const char* text :
        {"{}", " { } ", R"({"a":1,"b":[],"c":{},"d":[[],{}],"e":null,"f":true,"g":false})",
         R"({"n":[0,-0,1.0,1e3,-1.5E-7,123456789012345678901234567890,1e999]})",
@@ -17,7 +17,7 @@ TEST(CheckJsonObject, TakesEveryObject) {
   }
 }
 
-TEST(CheckJsonObject, RefusesWhatIsNone) {
+TEST(CheckJsonObject, RejectsOtherText) {
   for (const char* text : {"",
                            "1",
                            "[]",
@@ -58,7 +58,7 @@ TEST(CheckJsonObject, RefusesWhatIsNone) {
   }
 }
 
-TEST(CheckJsonObject, SaysWhatIsWrongAndWhere) {
+TEST(CheckJsonObject, ErrorsHaveReasonAndPosition) {
   EXPECT_EQ(CheckJsonObject(R"({"a":1 "b":2})").error().message,
             "invalid JSON: ',' or a closing bracket is missing at byte 8");
   EXPECT_EQ(CheckJsonObject("{\"a\":\"\xff\"}").error().message, "invalid UTF-8 at byte 7");

@@ -24,8 +24,8 @@ std::string_view Trimmed(std::string_view text) {
 
 Error Cannot(std::string_view value, std::string_view type) {
   const bool is_long = value.size() > 40;
-  return {Code::kInvalid,
-          std::string(value.substr(0, 40)) + (is_long ? "…" : "") + " is no " + std::string(type)};
+  return {Code::kInvalid, std::string(value.substr(0, 40)) + (is_long ? "…" : "") +
+                              " cannot be cast to " + std::string(type)};
 }
 
 Edited ToNumber(std::string_view value, bool integer) {

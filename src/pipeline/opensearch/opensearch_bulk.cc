@@ -269,7 +269,8 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::SendHalves(const Batch& batch,
                                                          const Patience& patience,
                                                          std::vector<Refused>& refused) {
   if (sent.size() == 1) {
-    refused.push_back({sent[0], "larger than " + client_.Place() + " takes in one request (413)"});
+    refused.push_back(
+        {sent[0], "larger than " + client_.Place() + " accepts in one request (413)"});
     return Round{};
   }
   const auto middle = sent.begin() + static_cast<std::ptrdiff_t>(sent.size() / 2);

@@ -95,7 +95,7 @@ class BulkTest : public ::testing::Test {
 
 std::pair<int, std::string> Fine() { return {201, ""}; }
 
-TEST_F(BulkTest, OnlyWhatTheServerWasTooBusyForIsSentAgain) {
+TEST_F(BulkTest, OnlyRejectedDocumentsAreResent) {
   Serve([](const std::string& id, int time) {
     return id == "b" && time < 3 ? std::pair<int, std::string>(429, "rejected") : Fine();
   });
@@ -106,7 +106,7 @@ TEST_F(BulkTest, OnlyWhatTheServerWasTooBusyForIsSentAgain) {
   EXPECT_EQ(kept_.size(), 3U);
 }
 
-TEST_F(BulkTest, WhatTheServerWillNeverTakeIsRefusedWithItsReason) {
+TEST_F(BulkTest, PermanentlyRejectedDocumentIsRefusedWithItsReason) {
   Serve([](const std::string& id, int) {
     return id == "b" ? std::pair<int, std::string>(400, "mapper_parsing_exception") : Fine();
   });
@@ -130,7 +130,7 @@ TEST_F(BulkTest, AnIdThatIsTooLongIsRefusedAloneAndNotSent) {
   EXPECT_EQ(times_, (std::map<std::string, int>{{"a", 1}, {longest, 1}, {"c", 1}}));
 }
 
-TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
+TEST_F(BulkTest, DocumentThatLostAMappingRaceIsResent) {
   std::atomic<int> requests = 0;
   int races = 2;
   Serve([&](const HttpServerRequest&) {
@@ -151,7 +151,7 @@ TEST_F(BulkTest, WhatLostARaceForTheTypeOfAFieldIsSentAgain) {
   EXPECT_FALSE((*refused)[0].skipped);
 }
 
-TEST_F(BulkTest, NothingIsSentWhenTheTimeIsOver) {
+TEST_F(BulkTest, NothingIsSentAfterTheDeadline) {
   Serve([](const std::string&, int) { return Fine(); });
   const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow()});
   ASSERT_FALSE(refused);
@@ -159,7 +159,7 @@ TEST_F(BulkTest, NothingIsSentWhenTheTimeIsOver) {
   EXPECT_TRUE(server_->requests().empty());
 }
 
-TEST_F(BulkTest, WhatALaterHolderHasWrittenStays) {
+TEST_F(BulkTest, DocumentsOfALaterHolderStay) {
   since_ms_ = 1'000;
   const int64_t ours = (2 * since_ms_ << 20) + (3 << 8);
   Serve([](const std::string&, int) { return Fine(); });
@@ -179,7 +179,7 @@ TEST_F(BulkTest, WhatALaterHolderHasWrittenStays) {
   }
 }
 
-TEST_F(BulkTest, ALaterVersionIsNotOvertakenByAnEarlierOneThatIsSentAgain) {
+TEST_F(BulkTest, ResentDocumentDoesNotOverwriteALaterVersion) {
   Serve([](const std::string& id, int time) {
     return id == "a" && time == 1 ? std::pair<int, std::string>(503, "unavailable") : Fine();
   });
@@ -204,7 +204,7 @@ TEST_F(BulkTest, ARequestThatIsTooLargeIsHalvedUntilItFits) {
   EXPECT_GE(times_["taken"], 2);
 }
 
-TEST_F(BulkTest, AnAnswerThatNeverCameIsFollowedByTheSameDocuments) {
+TEST_F(BulkTest, DocumentsAreResentAfterALostResponse) {
   std::atomic<int> requests = 0;
   Serve([&](const HttpServerRequest&) {
     return ++requests == 1 ? testing::CloseWithoutAnswer() : Answer(200, R"({"errors":false})");
@@ -215,7 +215,7 @@ TEST_F(BulkTest, AnAnswerThatNeverCameIsFollowedByTheSameDocuments) {
   EXPECT_EQ(sent[0].body, sent[1].body);
 }
 
-TEST_F(BulkTest, TheServersWishWhenToComeBackIsHonoured) {
+TEST_F(BulkTest, RetryAfterIsHonoured) {
   std::atomic<int> requests = 0;
   Serve([&](const HttpServerRequest&) {
     return ++requests == 1 ? Answer(429, "{}", {{"Retry-After", "20"}})
@@ -226,7 +226,7 @@ TEST_F(BulkTest, TheServersWishWhenToComeBackIsHonoured) {
   EXPECT_GE(env_.pauses[0], 20s);
 }
 
-TEST_F(BulkTest, PatienceEndsTheSending) {
+TEST_F(BulkTest, PatienceLimitsRetries) {
   Serve([](const std::string&, int) { return std::pair<int, std::string>(429, "rejected"); });
   const auto refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow() + 10s});
   ASSERT_FALSE(refused);
@@ -234,7 +234,7 @@ TEST_F(BulkTest, PatienceEndsTheSending) {
   EXPECT_NE(refused.error().message.find("rejected: because"), std::string::npos);
 }
 
-TEST_F(BulkTest, WithoutPermissionNothingIsTriedAgain) {
+TEST_F(BulkTest, PermissionErrorIsNotRetried) {
   Serve([](const std::string&, int) {
     return std::pair<int, std::string>(403, "security_exception");
   });
@@ -244,7 +244,7 @@ TEST_F(BulkTest, WithoutPermissionNothingIsTriedAgain) {
   EXPECT_EQ(times_["a"], 1);
 }
 
-TEST_F(BulkTest, ADocumentWithoutAnIdIsNamedByItsPlaceEveryTime) {
+TEST_F(BulkTest, DocumentWithoutAnIdGetsAStableIdFromItsPosition) {
   Serve([](const std::string&, int) { return Fine(); });
   const Batch batch = Documents({{"", "{}"}});
   ASSERT_TRUE(Write(batch));
@@ -259,7 +259,7 @@ TEST_F(BulkTest, LineBreaksWithinADocumentDoNotEndIt) {
   EXPECT_EQ(kept_["a\nb"], "{   \"x\": \"y\\nz\" }");
 }
 
-TEST_F(BulkTest, WhatIsGoneOrNewerAlreadyIsDone) {
+TEST_F(BulkTest, DeleteOfAMissingOrNewerDocumentSucceeds) {
   Serve([](const HttpServerRequest& request) {
     EXPECT_EQ(request.body,
               "{\"delete\":{\"_id\":\"a\",\"version\":8388608,"

@@ -24,7 +24,7 @@ Result<int64_t> SeqNoOf(const std::string& position, int64_t if_empty) {
   const auto [stop, problem] = std::from_chars(position.data(), end, number);
   if (problem != std::errc() || stop != end || number < 0) {
     return Error{Code::kInvalid, "'" + position + "' is not a position of an OpenSearch index",
-                 "is this still the source that the run was started with?"};
+                 "check that the source is the one the run was started with"};
   }
   return number;
 }
@@ -49,7 +49,7 @@ struct Hits::Parser {
     }
     if (!has_source) {
       document.body = "{}";
-      document.defect = "the index keeps no _source of it";
+      document.defect = "the index has no _source for it";
     }
     document.position = position;
     hits.page_.documents.push_back(document);
@@ -90,7 +90,7 @@ Status Hits::Read(std::string answer) {
         // A partial shard failure must not pass for a complete result.
         if (field.value().get_object()["failed"].get_int64().value() > 0) {
           return Error{Code::kUnavailable, client_.Place() + " could not search the whole shard",
-                       "see GET /_cluster/health: all primaries must be there"};
+                       "see GET /_cluster/health: all primary shards must be active"};
         }
       } else if (name == "hits") {
         for (ondemand::object hit : field.value().get_object()["hits"].get_array()) {
@@ -99,7 +99,7 @@ Status Hits::Read(std::string answer) {
       }
     }
   } catch (const simdjson::simdjson_error& problem) {
-    return Unexpected(client_, std::string("what cannot be read: ") + problem.what());
+    return Unexpected(client_, std::string("an unreadable response: ") + problem.what());
   }
   return {};
 }

@@ -149,7 +149,7 @@ class FollowingReader final : public ShardReader {
 
  private:
   Status ReadPage() override {
-    auto answer = hits_.scroll().empty() ? Open() : GoOn();
+    auto answer = hits_.scroll().empty() ? Open() : Continue();
     if (!answer) {
       const Code code = answer.error().code;
       Close();
@@ -183,7 +183,7 @@ class FollowingReader final : public ShardReader {
                    {"_source", true}});
   }
 
-  Result<net::OpenSearchAnswer> GoOn() {
+  Result<net::OpenSearchAnswer> Continue() {
     return Ask(client_, env_,
                {.method = "POST",
                 .path = "/_search/scroll",

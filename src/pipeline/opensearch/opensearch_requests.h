@@ -17,7 +17,7 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
 Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
                         const std::stop_token& stop = {});
 
-// For an answer that is not what the API documents.
+// For a response that does not match the API's documentation.
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what);
 
 }  // namespace muster::pipeline

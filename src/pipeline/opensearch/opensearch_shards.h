@@ -25,7 +25,7 @@ struct DocumentCount {
   size_t shards = 0;  // that responded
 };
 
-// What a cluster reports about the shards of an index. kUnavailable: not all of them are there.
+// What a cluster reports about the shards of an index. kUnavailable: not all of them are active.
 class OpenSearchShards {
  public:
   OpenSearchShards(net::OpenSearchClient& client, Env& env) : client_(client), env_(env) {}

@@ -37,7 +37,7 @@ Json WithoutType(const Json& mappings) {
 }
 
 // Whether a setting, by its name below "index", is not copied. Names may be flat or nested.
-bool StaysBehind(std::string_view name) {
+bool IsNotCopied(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('.'));
   // Shard allocation is up to the target cluster.
   if (name.starts_with("routing.allocation")) return true;
@@ -52,7 +52,7 @@ Json SettingsFor(const Json& metadata) {
   for (const auto& [name, value] :
        (settings.contains("index") ? settings["index"] : settings).items()) {
     const std::string below = name.starts_with(kIndex) ? name.substr(kIndex.size()) : name;
-    if (!StaysBehind(below)) kept[below] = value;
+    if (!IsNotCopied(below)) kept[below] = value;
   }
   if (kept.contains("routing") && kept["routing"].is_object()) {
     kept["routing"].erase("allocation");
@@ -86,10 +86,10 @@ Status CheckIndexName(const std::string& name) {
     why = "has one of the characters \\ / * ? \" < > | , # : or a space";
   }
   if (name.find_first_of("-_+") == 0) why = "begins with -, _ or +";
-  if (name.empty() || name == "." || name == "..") why = "is no name";
+  if (name.empty() || name == "." || name == "..") why = "is empty or only dots";
   if (name.size() > kLongest) why = "is longer than 255 bytes";
   if (why.empty()) return {};
-  return Error{Code::kInvalid, "no index can be called '" + name + "': the name " + why,
+  return Error{Code::kInvalid, "'" + name + "' is not a valid index name: it " + why,
                "give the collection another name (rename_index), or name the index in the sink's "
                "URL"};
 }
@@ -198,7 +198,7 @@ class OpenSearchSink : public Sink {
     if (!evaluate) {
       const net::OpenSearchCall call{.method = "PUT", .path = path, .body = text};
       const auto made = client_.SendForJson(call);
-      // Created concurrently: just as good.
+      // Created concurrently: fine.
       if (!made && made.error().message.find("resource_already_exists") == std::string::npos &&
           made.error().message.find("already exists") == std::string::npos) {
         return made.error().Within("cannot create " + what + " " + name);

@@ -37,7 +37,7 @@ class OpenSearchSource : public Source {
                                                   .max_response_bytes = 512 * 1024 * 1024}));
     if (indices.empty() && !pattern_.empty()) {
       return Error{Code::kNotFound, client_.Place() + " has no open index '" + pattern_ + "'",
-                   "see what there is with GET /_cat/indices"};
+                   "list the indices with GET /_cat/indices"};
     }
     std::vector<Collection> collections;
     for (const auto& [name, metadata] : indices.items()) {
@@ -50,8 +50,8 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  // Not worth failing for if the version lacks it or the user may not read it: the index itself has
-  // its mappings.
+  // Optional: the version may lack it or the user may not read it, and the index itself has its
+  // mappings.
   Result<std::string> GlobalMetadata() override {
     Json metadata = Json::object();
     AddTemplates(metadata, "index_templates", "/_index_template");
@@ -171,7 +171,7 @@ class OpenSearchSource : public Source {
     if (major == 5) return std::string("_uid");
     return Error{
         Code::kIncompatible,
-        client_.Place() + " is of version " + number + ", which cannot be read from a place on",
+        client_.Place() + " has version " + number + ", which cannot be read from a given position",
         "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
   }
 

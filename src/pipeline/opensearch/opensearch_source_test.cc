@@ -1,5 +1,5 @@
-// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to come
-// by.
+// OpenSearch and Elasticsearch as sources, with canned responses of versions that are hard to
+// install.
 
 #include "pipeline/opensearch/opensearch_source.h"
 
@@ -101,7 +101,7 @@ TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
   EXPECT_EQ(source->CountAgain(partitions).value(), OldServer::kDocuments);
 }
 
-TEST(OldElasticsearch, WhatIsCountedAndNotReadIsReported) {
+TEST(OldElasticsearch, DifferenceToTheServersCountIsReported) {
   OldServer server;
   server.hidden = 4;
   const auto source = Open(server);
@@ -116,7 +116,7 @@ TEST(OldElasticsearch, WhatIsCountedAndNotReadIsReported) {
       << checked.error().message;
 }
 
-TEST(OldElasticsearch, APartOfAShardIsNotTakenForTheWhole) {
+TEST(OldElasticsearch, PartialResultIsAnError) {
   OldServer server;
   server.broken_shards = 1;
   const auto source = Open(server);
@@ -125,7 +125,7 @@ TEST(OldElasticsearch, APartOfAShardIsNotTakenForTheWhole) {
 }
 
 // Stats list only started shards, and a count says how many responded.
-TEST(OldElasticsearch, AnIndexWithAShardThatIsAwayIsNotReadInPart) {
+TEST(OldElasticsearch, IndexWithAMissingShardIsNotRead) {
   OldServer server;
   const auto expect = [&](const std::string& words) {
     const auto partitions = Open(server)->Partitions("old");

@@ -92,7 +92,7 @@ class OpenSearchPipeline : public ::testing::Test {
   std::string index_;
 };
 
-TEST_F(OpenSearchPipeline, WhatIsWrittenIsReadByteForByte) {
+TEST_F(OpenSearchPipeline, WrittenDocumentsAreReadByteForByte) {
   Fill(index_, 3, 2'500);
   const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
   const auto collections = source->Collections().value();
@@ -113,7 +113,7 @@ TEST_F(OpenSearchPipeline, WhatIsWrittenIsReadByteForByte) {
   for (int i = 0; i < 2'500; ++i) ASSERT_EQ(all[std::to_string(i)], Body(i));
 }
 
-TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
+TEST_F(OpenSearchPipeline, DocumentsChangedDuringTheReadAreRead) {
   Fill(index_, 1, 3'000);
   const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
   const auto partitions = source->Partitions(index_).value();
@@ -142,7 +142,7 @@ TEST_F(OpenSearchPipeline, WhatIsChangedWhileItIsReadIsThereInTheEnd) {
   EXPECT_FALSE(source->CountAgain(partitions).value());
 }
 
-TEST_F(OpenSearchPipeline, ARowOfADocumentThatChangesWhileItIsReadIsReplaced) {
+TEST_F(OpenSearchPipeline, RowOfAChangedDocumentIsReplaced) {
   Fill(index_, 1, 100);
   const auto source = OpenSource("/" + index_);
   const testing::TemporaryFolder folder;
@@ -172,7 +172,7 @@ TEST_F(OpenSearchPipeline, ARowOfADocumentThatChangesWhileItIsReadIsReplaced) {
   EXPECT_EQ(found.bodies.at("8"), Body(8));
 }
 
-TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
+TEST_F(OpenSearchPipeline, ServersCountMatchesTheDocumentsRead) {
   server_->Call("PUT", "/" + index_, R"({"mappings":{"properties":{"n":{"type":"nested"}}}})");
   for (int i = 0; i < 5; ++i) {
     server_->Call("PUT", "/" + index_ + "/_doc/" + std::to_string(i), R"({"n":[{"a":1},{"a":2}]})");
@@ -181,7 +181,7 @@ TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
   const auto partitions = source->Partitions(index_).value();
   int64_t documents = 0;
   for (const Partition& partition : partitions) documents += partition.documents.value_or(0);
-  EXPECT_EQ(documents, 5) << "nested documents are not documents of their own";
+  EXPECT_EQ(documents, 5) << "nested documents do not count";
   EXPECT_EQ(source->CountAgain(partitions).value(), 5);
   EXPECT_TRUE(CheckCount(*source, index_, partitions, [] { return 5; }));
   EXPECT_EQ(CheckCount(*source, index_, partitions, [] { return 0; }).error().code, Code::kCorrupt);
@@ -189,7 +189,7 @@ TEST_F(OpenSearchPipeline, TheServerCountsWhatMustBeRead) {
   EXPECT_FALSE(source->CountAgain(partitions).value());
 }
 
-TEST_F(OpenSearchPipeline, AStoreOfOursIsNotCopied) {
+TEST_F(OpenSearchPipeline, MusterStoresAreNotCopied) {
   server_->Call(
       "PUT", "/" + index_,
       std::string(R"({"mappings":{"_meta":{")") + net::kOpenSearchStoreMark + R"(":1}}})");
@@ -199,7 +199,7 @@ TEST_F(OpenSearchPipeline, AStoreOfOursIsNotCopied) {
   }
 }
 
-TEST_F(OpenSearchPipeline, AnIndexThatNeverHadADocumentIsEmpty) {
+TEST_F(OpenSearchPipeline, IndexWithoutDocumentsIsEmpty) {
   server_->Call("PUT", "/" + index_, R"({"settings":{"number_of_replicas":0}})");
   const auto source = OpenSource("/" + index_);
   const auto partitions = source->Partitions(index_);
@@ -209,7 +209,7 @@ TEST_F(OpenSearchPipeline, AnIndexThatNeverHadADocumentIsEmpty) {
   }
 }
 
-TEST_F(OpenSearchPipeline, ReadingGoesOnFromEveryPosition) {
+TEST_F(OpenSearchPipeline, ReadingContinuesFromEveryPosition) {
   Fill(index_, 1, 300);
   const auto source = OpenSource("/" + index_ + "?page_bytes=2000");
   const Partition partition = source->Partitions(index_).value().at(0);
@@ -221,7 +221,7 @@ TEST_F(OpenSearchPipeline, ReadingGoesOnFromEveryPosition) {
   }
 }
 
-TEST_F(OpenSearchPipeline, ASplitShardIsReadWholeAndOnce) {
+TEST_F(OpenSearchPipeline, SplitShardIsReadCompletelyAndOnce) {
   Fill(index_, 1, 6'000);
   const auto source = OpenSource("/" + index_);
   Partition partition = source->Partitions(index_).value().at(0);
@@ -243,7 +243,7 @@ TEST_F(OpenSearchPipeline, ASplitShardIsReadWholeAndOnce) {
   EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), 6'000U);
 }
 
-TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadAsTheyAre) {
+TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadInTheirCurrentState) {
   Fill(index_, 1, 1'000);
   std::string bulk;
   for (int i = 100; i < 900; ++i) bulk += R"({"delete":{"_id":")" + std::to_string(i) + "\"}}\n";
@@ -283,7 +283,8 @@ TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   EXPECT_EQ(made["mappings"]["properties"]["name"]["analyzer"], "mine");
   EXPECT_EQ(made["settings"]["index"]["number_of_shards"], "2");
   EXPECT_TRUE(made["aliases"].contains(alias));
-  EXPECT_TRUE(sink->Prepare(collection, false).value().empty()) << "what is there is left alone";
+  EXPECT_TRUE(sink->Prepare(collection, false).value().empty())
+      << "existing objects are left alone";
 
   // Ignores other tests' templates, which may be disappearing right now.
   const Json all = ParseJson(source->GlobalMetadata().value(), "global").value();

@@ -163,13 +163,14 @@ Result<std::optional<sql::PgRefusal>> PostgresCopier::MaybeReplace(size_t first,
   replacing_ = false;  // a new attempt starts from a plain COPY
   const Error error = again ? ServerError(**again) : again.error();
   const bool forbidden = error.code == Code::kPermission && connection_->Usable();
-  // What may pass, as a deadlock, is for the caller to try again.
+  // The caller retries transient failures, such as a deadlock.
   if (IsTransient(error.code) || (!again && !forbidden)) return again;
   // Not every table can be merged into: not if its key is deferrable or a privilege is missing.
   may_replace_ = false;
   if (forbidden) {
     Log(Level::kWarning,
-        "documents that changed while they were read are refused: replacing their rows takes the "
+        "documents that changed while they were read are refused: replacing their rows requires "
+        "the "
         "privileges SELECT and UPDATE on the table and TEMPORARY on the database",
         {{"table", table_.sql_name}, {"error", error.message}});
   }

@@ -23,7 +23,7 @@ Result<PgRelation::KeyColumn> KeyColumnOf(const PgTable& table, const std::strin
                                           const std::string& what) {
   const PgTable::Column* column = table.Find(name);
   if (column == nullptr) {
-    return Error{Code::kInvalid, what + " has no column '" + name + "' to be its key",
+    return Error{Code::kInvalid, what + " has no column '" + name + "' to use as its key",
                  "check ?key=COLUMN,COLUMN"};
   }
   return PgRelation::KeyColumn{sql::PgIdentifier(name), column->type, column->base};

@@ -113,7 +113,7 @@ TEST_F(PostgresSinkTest, ValuesArriveAsTheyAre) {
   EXPECT_EQ(second("ok IS NULL AND ratio IS NULL"), "true");
 }
 
-TEST_F(PostgresSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) {
+TEST_F(PostgresSinkTest, MisfitsAreRefusedWithAReasonAndTheRestIsWritten) {
   server_->Exec("CREATE TABLE t (id int PRIMARY KEY, name varchar(3) NOT NULL, n smallint)");
   const auto reasons = WriteAll({
       R"({"id":1,"name":"a"})",
@@ -149,7 +149,7 @@ TEST_F(PostgresSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten
             "13,2,11");
 }
 
-TEST_F(PostgresSinkTest, AnyPatternOfBadRowsIsNarrowedDown) {
+TEST_F(PostgresSinkTest, AnyPatternOfBadRowsIsFound) {
   server_->Exec(
       "CREATE TABLE parent (id int PRIMARY KEY); INSERT INTO parent VALUES (1);"
       "CREATE TABLE t (id int, parent int REFERENCES parent)");
@@ -178,7 +178,7 @@ TEST_F(PostgresSinkTest, AnyPatternOfBadRowsIsNarrowedDown) {
   }
 }
 
-TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
+TEST_F(PostgresSinkTest, DeferredConstraintRefusesItsRows) {
   server_->Exec(
       "CREATE TABLE parent (id int PRIMARY KEY);"
       "CREATE TABLE t (id int, parent int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)");
@@ -188,7 +188,7 @@ TEST_F(PostgresSinkTest, AConstraintThatIsCheckedAtTheEndRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
-TEST_F(PostgresSinkTest, ATableThatWasEmptiedOrCreatedAgainIsAnother) {
+TEST_F(PostgresSinkTest, TruncatedOrRecreatedTableHasANewIdentity) {
   const auto identity = [] { return OpenTable()->Identity("c").value(); };
   server_->Exec("CREATE TABLE t (id int); INSERT INTO t VALUES (1)");
   const std::string before = identity();
@@ -208,14 +208,14 @@ TEST_F(PostgresSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
   EXPECT_EQ(server_->Exec("SELECT j::text || (n IS NULL)::text FROM t"), "nulltrue");
 }
 
-TEST_F(PostgresSinkTest, OnlyTextIsBytes) {
+TEST_F(PostgresSinkTest, OnlyStringsBecomeBytes) {
   server_->Exec("CREATE TABLE t (b bytea)");
   for (const auto& reason : WriteAll({R"({"b":1.5})", R"({"b":true})", R"({"b":[1]})"})) {
     EXPECT_TRUE(Has(reason, "neither base64")) << reason;
   }
 }
 
-TEST_F(PostgresSinkTest, ATriggerThatFailsAtTheCommitRefusesItsRowsAsWell) {
+TEST_F(PostgresSinkTest, TriggerThatFailsAtCommitRefusesItsRows) {
   server_->Exec(
       "CREATE TABLE t (id int);"
       "CREATE FUNCTION no_two() RETURNS trigger LANGUAGE plpgsql AS"
@@ -227,7 +227,7 @@ TEST_F(PostgresSinkTest, ATriggerThatFailsAtTheCommitRefusesItsRowsAsWell) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
-TEST_F(PostgresSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
+TEST_F(PostgresSinkTest, RowsDroppedByATriggerAreSkipped) {
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY);"
       "CREATE FUNCTION only_odd() RETURNS trigger LANGUAGE plpgsql AS"
@@ -249,7 +249,7 @@ TEST_F(PostgresSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "2");
 }
 
-TEST_F(PostgresSinkTest, AMissingFieldTakesTheDefaultAndComputedColumnsAreLeftAlone) {
+TEST_F(PostgresSinkTest, MissingFieldGetsTheDefaultAndGeneratedColumnsAreSkipped) {
   server_->Exec(
       "CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY, name text, state text DEFAULT"
       " 'new', twice text GENERATED ALWAYS AS (name || name) STORED)");
@@ -333,7 +333,7 @@ TEST_F(PostgresFollowerTest, ManyRowsOfTheSameKeyTwiceInOneBatchLeaveTheLast) {
   EXPECT_EQ(server_->Exec("SELECT count(*) || ' ' || min(n) || ' ' || max(n) FROM t"), "20 20 39");
 }
 
-TEST_F(PostgresFollowerTest, ATableThatCannotBeMergedIntoRefusesTheRow) {
+TEST_F(PostgresFollowerTest, TableThatCannotBeMergedIntoRefusesTheRow) {
   server_->Exec("CREATE TABLE t (id int PRIMARY KEY DEFERRABLE, n int)");
   EXPECT_EQ(WriteAll({R"({"id":1,"n":1})"}), std::vector<std::string>(1));
   const auto reasons = Follow({R"({"id":2,"n":2})", R"({"id":1,"n":3})"});
@@ -341,7 +341,7 @@ TEST_F(PostgresFollowerTest, ATableThatCannotBeMergedIntoRefusesTheRow) {
   EXPECT_TRUE(Has(reasons[1], "duplicate key")) << reasons[1];
 }
 
-TEST_F(PostgresFollowerTest, AMergeThatFailsForAMomentIsTriedAgain) {
+TEST_F(PostgresFollowerTest, TransientMergeFailureIsRetried) {
   // A sequence counts on although the transaction is rolled back.
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY, n int); CREATE SEQUENCE tries;"
@@ -356,7 +356,7 @@ TEST_F(PostgresFollowerTest, AMergeThatFailsForAMomentIsTriedAgain) {
   EXPECT_EQ(server_->Exec("SELECT last_value FROM tries"), "3");
 }
 
-TEST_F(PostgresFollowerTest, WithoutThePrivilegeToMergeARowIsRefusedAndTheRestIsWritten) {
+TEST_F(PostgresFollowerTest, WithoutMergePrivilegeARowIsRefusedAndTheRestIsWritten) {
   const std::string database = "DATABASE \"" + server_->Exec("SELECT current_database()") + "\"";
   const auto follow_as = [&](const std::string& privileges) {
     const std::string role = testing::UniqueName("limited");
@@ -391,7 +391,7 @@ TEST_F(PostgresFollowerTest, WithoutThePrivilegeToMergeARowIsRefusedAndTheRestIs
   EXPECT_TRUE(Has(log, "temporary tables")) << log;
 }
 
-TEST_F(PostgresSinkTest, ATableOfDocumentsTakesThemWhole) {
+TEST_F(PostgresSinkTest, TableOfDocumentsStoresThemWhole) {
   server_->Exec("CREATE TABLE t (id text, routing text, document json)");
   const std::string body = R"({"a":1.0,"b":"x\ty\\", "a":2})";
   EXPECT_EQ(WriteAll({body}), std::vector<std::string>(1));
@@ -408,7 +408,7 @@ TEST_F(PostgresSinkTest, OddNamesAreQuoted) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM \"S.1\".muster_progress"), "1");
 }
 
-TEST_F(PostgresSinkTest, TablesAreCreatedFromWhatTheSourceKnows) {
+TEST_F(PostgresSinkTest, TablesAreCreatedFromTheSourcesMetadata) {
   auto sink = OpenAt(server_->Url());
   const Collection table{"orders", R"({"columns":[{"name":"id","type":"bigint","nullable":false},
                 {"name":"Note","type":"text; DROP TABLE x"}],"key":["id"]})"};
@@ -445,7 +445,7 @@ TEST_F(PostgresSinkTest, IdAndRoutingHaveColumnsOfTheirOwn) {
 }
 
 // Fault 21: the connection is lost during COMMIT; the progress row decides.
-TEST_F(PostgresSinkTest, AConnectionLostAnywhereInABatchLeavesTheBatchThereOnce) {
+TEST_F(PostgresSinkTest, ConnectionLostAnywhereInABatchAppliesItOnce) {
   server_->Exec("CREATE TABLE t (n int)");
   FaultProxy proxy(server_->port());
   auto sink = OpenAt(server_->Url(proxy.port()) + "#t");
@@ -474,7 +474,7 @@ TEST_F(PostgresSinkTest, AConnectionLostAnywhereInABatchLeavesTheBatchThereOnce)
   ASSERT_TRUE(writer->Finish());
 }
 
-TEST_F(PostgresSinkTest, AWriteThatMayNotBeRepeatedEndsInDoubtAndSealSettlesIt) {
+TEST_F(PostgresSinkTest, WriteOfUnknownOutcomeIsSettledBySeal) {
   server_->Exec("CREATE TABLE t (n int)");
   FaultProxy proxy(server_->port());
   auto sink = OpenAt(server_->Url(proxy.port()) + "#t");
@@ -524,7 +524,7 @@ TEST_F(PostgresSinkTest, AHolderStoppedInTheMiddleOfABatchDoesNotBlockTheNext) {
   EXPECT_FALSE(stuck->Usable());
 }
 
-TEST_F(PostgresSinkTest, AServerThatComesBackIsWaitedFor) {
+TEST_F(PostgresSinkTest, RestartingServerIsAwaited) {
   testing::PostgresServer server;  // its own: this one gets stopped
   server.Exec("CREATE TABLE t (n int)");
   auto sink = OpenAt(server.Url() + "#t");
@@ -539,7 +539,7 @@ TEST_F(PostgresSinkTest, AServerThatComesBackIsWaitedFor) {
   EXPECT_EQ(server.Exec("SELECT count(*) FROM t"), "2");
 }
 
-TEST_F(PostgresSinkTest, CommitsThatTheServerLostAreNoticed) {
+TEST_F(PostgresSinkTest, LostCommitsAreDetected) {
   server_->Exec("CREATE TABLE t (n int)");
   auto sink = OpenTable();
   auto writer = OpenWriter(*sink);
@@ -553,7 +553,7 @@ TEST_F(PostgresSinkTest, CommitsThatTheServerLostAreNoticed) {
   EXPECT_EQ(OpenWriter(*sink, 2)->Known(), Progress{});
 }
 
-TEST_F(PostgresSinkTest, WhatIsMissingOrForbiddenIsSaidClearly) {
+TEST_F(PostgresSinkTest, MissingTablesAndPrivilegesAreReported) {
   auto sink = OpenTable("nowhere");
   const auto missing = sink->Open("c", FenceOf(1));
   ASSERT_FALSE(missing);
@@ -591,7 +591,7 @@ TEST_F(PostgresSinkTest, RefusalsAreRecordedBeforeTheWriteTakesEffect) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "1");
 }
 
-TEST_F(PostgresSinkTest, AnItemThatIsNobodyElsesLeavesNoProgressBehind) {
+TEST_F(PostgresSinkTest, StandaloneItemLeavesNoProgress) {
   server_->Exec("CREATE TABLE t (n int)");
   auto sink = OpenTable();
   Fence fence = FenceOf(1);

@@ -31,7 +31,7 @@ Result<std::string> PostgresSnapshot::Id() {
   }
   id_ = (*exported)[1].Text(0, 0);
   if (lost) {
-    Log(Level::kWarning, "the server ended the source's snapshot: reading goes on with a new one",
+    Log(Level::kWarning, "the server ended the source's snapshot: reading continues with a new one",
         {{"server", holder_->Place()}});
   }
   return id_;

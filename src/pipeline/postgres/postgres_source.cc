@@ -97,11 +97,9 @@ class PostgresSource final : public Source {
     MUSTER_ASSIGN(const PgRelation* relation, Find(partition.collection));
     if (!partition.mark.empty() && partition.mark != MarkOf(*relation)) {
       return Error{Code::kCorrupt,
-                   "table " + relation->table.sql_name +
-                       " is not the one that it was: it was "
-                       "dropped and created again" +
+                   "table " + relation->table.sql_name + " was dropped and created again" +
                        (relation->by_ctid ? ", or rewritten" : ""),
-                   "what was read before may be gone: migrate it again, with a new run"};
+                   "documents read before may be gone: migrate it again with a new run"};
     }
     auto reader = std::make_unique<PostgresReader>(env_, snapshot_, *relation, partition.part,
                                                    position.empty() ? partition.begin : position,

@@ -66,7 +66,7 @@ class PostgresSourceTest : public testing::PostgresTest {
   }
 };
 
-TEST_F(PostgresSourceTest, ValuesComeOutExactlyAsTheyAre) {
+TEST_F(PostgresSourceTest, ValuesAreReadExactly) {
   server_->Exec(
       "CREATE TABLE t (id bigint PRIMARY KEY, n numeric, f float8, ts timestamptz, d date, a "
       "text[],"
@@ -94,7 +94,7 @@ TEST_F(PostgresSourceTest, ValuesComeOutExactlyAsTheyAre) {
       "nullable":true})"));
 }
 
-TEST_F(PostgresSourceTest, WhatWasReadCanBeWrittenAgainAndIsTheSame) {
+TEST_F(PostgresSourceTest, RowsSurviveARoundTrip) {
   server_->Exec(
       "CREATE TYPE mood AS ENUM ('good'); CREATE DOMAIN small AS int CHECK (VALUE < 10);"
       "CREATE TABLE t (a int, b text, n numeric(30,10), f float8, ts timestamptz, iv interval,"
@@ -114,7 +114,7 @@ TEST_F(PostgresSourceTest, WhatWasReadCanBeWrittenAgainAndIsTheSame) {
             "500");
 }
 
-TEST_F(PostgresSourceTest, JsonNullAndSqlNullStayApart) {
+TEST_F(PostgresSourceTest, JsonNullAndSqlNullStayDistinct) {
   const std::string columns = " (id int PRIMARY KEY, a jsonb, t text, b jsonb, \"c c\" json";
   server_->Exec(
       "CREATE TABLE t" + columns +
@@ -134,7 +134,7 @@ TEST_F(PostgresSourceTest, JsonNullAndSqlNullStayApart) {
             "5");
 }
 
-TEST_F(PostgresSourceTest, AllPartitionsAreOfOneMoment) {
+TEST_F(PostgresSourceTest, AllPartitionsAreFromOneSnapshot) {
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY);"
       "INSERT INTO t VALUES (1); INSERT INTO u VALUES (1)");
@@ -146,7 +146,7 @@ TEST_F(PostgresSourceTest, AllPartitionsAreOfOneMoment) {
   EXPECT_EQ(ReadAll(*Open(""), "t").size(), 2);
 }
 
-TEST_F(PostgresSourceTest, ReadingGoesOnAfterALostConnection) {
+TEST_F(PostgresSourceTest, ReadingContinuesAfterALostConnection) {
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY, filler text);"
       "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 5000) i");
@@ -165,7 +165,7 @@ TEST_F(PostgresSourceTest, ReadingGoesOnAfterALostConnection) {
   EXPECT_EQ(read, 5000);
 }
 
-TEST_F(PostgresSourceTest, PartitionsAreOfSimilarSizeWhateverTheKeysLookLike) {
+TEST_F(PostgresSourceTest, PartitionsHaveSimilarSizesForAnyKeys) {
   server_->Exec(
       "CREATE TABLE t (id text COLLATE \"C\" PRIMARY KEY);"
       "INSERT INTO t SELECT repeat('x', i % 50) || md5(i::text) FROM generate_series(1, 5000) i");
@@ -183,7 +183,7 @@ TEST_F(PostgresSourceTest, PartitionsAreOfSimilarSizeWhateverTheKeysLookLike) {
   EXPECT_EQ(rows, 5000);
 }
 
-TEST_F(PostgresSourceTest, APartitionedTableWithoutAKeyIsReadPartByPart) {
+TEST_F(PostgresSourceTest, PartitionedTableWithoutAKeyIsReadByPartition) {
   server_->Exec(
       "CREATE TABLE t (id int) PARTITION BY RANGE (id);"
       "CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10);"
@@ -195,7 +195,7 @@ TEST_F(PostgresSourceTest, APartitionedTableWithoutAKeyIsReadPartByPart) {
   EXPECT_EQ(ReadAll(*source).size(), 20);
 }
 
-TEST_F(PostgresSourceTest, ATableOfDocumentsGivesThemBack) {
+TEST_F(PostgresSourceTest, TableOfDocumentsReturnsThem) {
   server_->Exec(
       "CREATE TABLE t (id text PRIMARY KEY, routing text, document json);"
       "INSERT INTO t VALUES ('x', 'r', '{\"a\":1.0, \"b\":[]}')");
@@ -205,7 +205,7 @@ TEST_F(PostgresSourceTest, ATableOfDocumentsGivesThemBack) {
   EXPECT_EQ(rows[0].body, "{\"a\":1.0, \"b\":[]}");
 }
 
-TEST_F(PostgresSourceTest, ViewsAndQueriesNeedAKeyThatIsOne) {
+TEST_F(PostgresSourceTest, ViewsAndQueriesNeedAUniqueKey) {
   server_->Exec(
       "CREATE TABLE b (id int, n int); INSERT INTO b VALUES (1, 1), (2, 1), (3, NULL);"
       "CREATE VIEW t AS SELECT * FROM b");
@@ -222,7 +222,7 @@ TEST_F(PostgresSourceTest, ViewsAndQueriesNeedAKeyThatIsOne) {
   EXPECT_NE(wrong.message.find("syntax error"), std::string::npos) << wrong.ToString();
 }
 
-TEST_F(PostgresSourceTest, RowsThatAPolicyHidesAreAnError) {
+TEST_F(PostgresSourceTest, RowsHiddenByAPolicyAreAnError) {
   const std::string role = testing::UniqueName("limited");
   server_->Exec(
       "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2);"
@@ -240,7 +240,7 @@ TEST_F(PostgresSourceTest, RowsThatAPolicyHidesAreAnError) {
   EXPECT_EQ(ReadAll(*OpenAt(limited + "%20-c%20row_security%3Don#t")).size(), 1U);
 }
 
-TEST_F(PostgresSourceTest, WhatIsMissingIsSaidClearly) {
+TEST_F(PostgresSourceTest, MissingTablesAndKeysAreReported) {
   const auto collections = Open("#nowhere")->Collections();
   ASSERT_FALSE(collections);
   EXPECT_EQ(collections.error().code, Code::kNotFound);

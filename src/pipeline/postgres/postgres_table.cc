@@ -12,7 +12,7 @@ constexpr size_t kMaxNameBytes = 63;
 
 Error BadName(std::string_view text, std::string_view why) {
   return Error{Code::kInvalid, "table name '" + std::string(text) + "' " + std::string(why),
-               "write TABLE or SCHEMA.TABLE, with double quotes around what holds a dot"};
+               "write TABLE or SCHEMA.TABLE, with double quotes around a name that contains a dot"};
 }
 
 // Removes one name from the front of `rest`.
@@ -33,7 +33,7 @@ Result<std::string> TakeName(std::string_view text, std::string_view& rest) {
     if (rest.starts_with('"')) rest.remove_prefix(1);
   }
   if (name.empty()) return BadName(text, "is empty");
-  if (name.find('\0') != std::string::npos) return BadName(text, "holds a NUL");
+  if (name.find('\0') != std::string::npos) return BadName(text, "contains a NUL");
   if (name.size() > kMaxNameBytes) {
     return BadName(text, "is longer than the 63 bytes that PostgreSQL keeps");
   }
@@ -98,7 +98,7 @@ Result<PgName> PgName::Parse(std::string_view text) {
   std::string_view rest = text;
   MUSTER_ASSIGN(name.table, TakeName(text, rest));
   if (rest.empty()) return name;
-  if (!rest.starts_with('.')) return BadName(text, "goes on after its quotes");
+  if (!rest.starts_with('.')) return BadName(text, "continues after its closing quote");
   rest.remove_prefix(1);
   name.schema = std::move(name.table);
   MUSTER_ASSIGN(name.table, TakeName(text, rest));

@@ -90,9 +90,9 @@ Error PostgresWriter::Stale() {
   stale_ = true;
   return Error{Code::kUnavailable,
                connection_->Place() + ": the progress of item " + progress_.fence().item +
-                   " is not what was written last: the server has lost commits that it had not "
+                   " is not what was last written: the server has lost commits that it had not "
                    "made durable, or another process has changed muster_progress",
-               "open the item again: it goes on from what the server has"};
+               "open the item again: it continues from what the server has"};
 }
 
 Result<std::vector<Refused>> PostgresWriter::Write(const Batch& batch, const Progress& after,

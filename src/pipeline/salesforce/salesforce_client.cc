@@ -129,7 +129,7 @@ Result<std::string> SalesforceClient::Token(const std::stop_token& stop) {
   MUSTER_ASSIGN(const Json answer, ParseJson(response.body, origin_ + "/services/oauth2/token"));
   if (!answer.is_object() || !answer.contains("access_token") ||
       !answer["access_token"].is_string()) {
-    return Error{Code::kInvalid, origin_ + " gives no access_token at login"};
+    return Error{Code::kInvalid, origin_ + " returned no access_token at login"};
   }
   token_ = answer["access_token"].get<std::string>();
   RememberSecret(token_);

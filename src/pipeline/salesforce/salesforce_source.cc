@@ -40,7 +40,7 @@ class QueryJobs {
         client_.PostJson("jobs/query", Json{{"operation", "query"}, {"query", soql}}, stop));
     std::string id = TextIn(job, "id");
     if (id.empty()) {
-      return Error{Code::kInvalid, client_.origin() + " gives no id for a query job"};
+      return Error{Code::kInvalid, client_.origin() + " returned no id for a query job"};
     }
     return id;
   }
@@ -59,7 +59,7 @@ class QueryJobs {
                                          (reason.empty() ? "no reason is given" : reason)};
       }
       if (env_.MonoNow() > deadline) {
-        return Error{Code::kUnavailable, "query job " + id + " has not ended in 12 hours"};
+        return Error{Code::kUnavailable, "query job " + id + " has not finished within 12 hours"};
       }
       if (!polls.Pause()) return Error{Code::kCancelled, "stopped"};
     }
@@ -172,7 +172,7 @@ Error WrongUrl(const std::string& what, const std::string& hint = "") {
 Result<std::string> SecretParam(const Url& url, const std::string& name) {
   const std::string text = url.Param(name).value_or("");
   if (!text.empty() && !IsSecretReference(text)) {
-    return WrongUrl(name + " is written into the URL",
+    return WrongUrl(name + " is in plain text in the URL",
                     "give it by reference: " + name + "=${env:NAME} or ${file:PATH}");
   }
   return ExpandSecrets(text);
@@ -189,7 +189,7 @@ Result<SalesforceLogin> LoginOf(const Url& url) {
   const bool by_key = !login.key.empty() && !login.user.empty() && login.client_secret.empty();
   const bool by_secret = !login.client_secret.empty() && login.key.empty() && login.user.empty();
   if (!by_key && !by_secret) {
-    return WrongUrl("it takes client_secret, or user and key, to log in");
+    return WrongUrl("logging in requires client_secret, or user and key");
   }
   return login;
 }

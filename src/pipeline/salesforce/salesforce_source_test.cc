@@ -128,7 +128,7 @@ const std::vector<std::string> kAll = {R"({"Id":"u1","Name":"Ann"})",
                                        R"({"Id":"u3","Name":null})"};
 
 // A proxy, or another version: bad responses must not crash the client.
-TEST_F(SalesforceTest, AnswersOfAnotherShapeAreRefused) {
+TEST_F(SalesforceTest, UnexpectedResponsesAreRefused) {
   for (const char* description :
        {"[]", "1", "{}", R"({"fields":1})", R"({"fields":[1,[],{"name":2}]})"}) {
     description_ = description;
@@ -149,7 +149,7 @@ TEST_F(SalesforceTest, AnObjectIsReadPageByPage) {
   EXPECT_TRUE(std::is_sorted(positions_.begin(), positions_.end()));
 }
 
-TEST_F(SalesforceTest, ReadingGoesOnFromAnyPositionOfTheSameJob) {
+TEST_F(SalesforceTest, ReadingContinuesFromAnyPositionOfTheSameJob) {
   ReadAll(Url());
   const std::vector<std::string> positions = positions_;
   query_.clear();
@@ -159,7 +159,7 @@ TEST_F(SalesforceTest, ReadingGoesOnFromAnyPositionOfTheSameJob) {
   EXPECT_EQ(query_, "") << "no new job";
 }
 
-TEST_F(SalesforceTest, WithoutAnObjectAllThatCanBeQueriedAreThere) {
+TEST_F(SalesforceTest, WithoutAnObjectAllQueryableOnesAreRead) {
   std::string url = Url();
   url.erase(url.find("/User"), 5);
   const auto source = OpenSource(url, env_);
@@ -174,12 +174,12 @@ TEST_F(SalesforceTest, WithoutAnObjectAllThatCanBeQueriedAreThere) {
   EXPECT_FALSE((*source)->Describe("Usr")->has_value());
 }
 
-TEST_F(SalesforceTest, ColumnsAndRowsCanBeChosen) {
+TEST_F(SalesforceTest, ColumnsAndRowsCanBeSelected) {
   ReadAll(Url() + "&columns=Id,Name&where=IsActive%20%3D%20true");
   EXPECT_EQ(query_, "SELECT Id, Name FROM User WHERE IsActive = true");
 }
 
-TEST_F(SalesforceTest, AnExpiredSessionAndABusyServerAreOvercome) {
+TEST_F(SalesforceTest, ExpiredSessionAndBusyServerAreRetried) {
   expire_ = true;
   busy_ = 2;
   EXPECT_EQ(ReadAll(Url()), kAll);
@@ -205,7 +205,7 @@ TEST_F(SalesforceTest, SecretsInTheUrlAndOddNamesAreRefused) {
   EXPECT_NE(ReadAll(Url() + "&columns=Id,(SELECT")[0].find("is not the name"), std::string::npos);
 }
 
-TEST_F(SalesforceTest, AUserLogsInByAJwtThatTheKeySigned) {
+TEST_F(SalesforceTest, UserLogsInWithASignedJwt) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_RSA_gen(2048), EVP_PKEY_free);
   const testing::TemporaryFolder folder;
   FILE* file = fopen(folder.At("key.pem").c_str(), "w");

@@ -36,7 +36,7 @@ Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty) 
   const auto [stop, problem] = std::from_chars(position.data(), end, number);
   if (problem != std::errc() || stop != end) {
     return Error{Code::kInvalid, "'" + position + "' is not a position in a snapshot",
-                 "is this still the source that the run was started with?"};
+                 "check that the source is the one the run was started with"};
   }
   return number;
 }
@@ -107,9 +107,9 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
     if (!IsJsonObject(document.body)) document.body = "{}";
   } else if (document.body.empty()) {
     document.defect = found_.recovery_source && !choice_.recovery_source
-                          ? "the index keeps no _source of it; with recovery_source=true its "
-                            "copy for recovery is taken"
-                          : "the index keeps no _source of it";
+                          ? "the index has no _source for it; recovery_source=true uses the copy "
+                            "kept for recovery"
+                          : "the index has no _source for it";
   } else if (!IsJsonObject(document.body)) {
     document.defect = "its _source is not JSON (but SMILE, CBOR or YAML)";
   }

@@ -111,7 +111,7 @@ class SnapshotSource : public Source {
     if (partition.part != PartName(true) && partition.part != PartName(false)) {
       return Error{
           Code::kConflict,
-          repository_.name() + ": the work was begun with another snapshot than " + snapshot_.name,
+          repository_.name() + ": the run was started with a snapshot other than " + snapshot_.name,
           "name the snapshot in the URL, with snapshot=NAME"};
     }
     MUSTER_ASSIGN(std::vector<SnapshotLeg> legs, LegsOf(partition));
@@ -268,7 +268,7 @@ Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string&
     }
     return Error{Code::kIncompatible,
                  repository.name() + ": snapshot " + wanted + " is not complete",
-                 "'muster snapshot list' shows which are"};
+                 "list complete snapshots with 'muster snapshot list'"};
   }
   MUSTER_ASSIGN(const std::vector<Snapshot> oldest_first, repository.ReadSnapshots());
   const auto newest = std::find_if(
@@ -313,7 +313,7 @@ Status CheckParameters(const Url& url) {
       std::string all;
       for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
       return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
-                   "there are " + all};
+                   "known parameters: " + all};
     }
     if (name == "recovery_source" && value != "true" && value != "false") {
       return Error{Code::kInvalid, "recovery_source=" + value + " is neither true nor false"};

@@ -149,7 +149,7 @@ class SnapshotFixture : public ::testing::Test {
   static inline std::unique_ptr<TemporaryFolder> folder_;
 };
 
-TEST_F(SnapshotFixture, EveryDocumentIsAsItWasSent) {
+TEST_F(SnapshotFixture, EveryDocumentIsUnchanged) {
   for (const auto& [name, snapshot, index] : {std::tuple{"changes", "first", "plain"},
                                               {"changes", "first", "routed"},
                                               {"changes", "first", "deflate"},
@@ -169,7 +169,7 @@ TEST_F(SnapshotFixture, EveryDocumentIsAsItWasSent) {
   }
 }
 
-TEST_F(SnapshotFixture, OfAShardOnlyTheFilesAndRangesThatHoldDocumentsAreFetched) {
+TEST_F(SnapshotFixture, OnlyFilesAndRangesWithDocumentsAreFetched) {
   std::map<std::string, uint64_t> fetched;
   auto folder = lucene::OpenFolder(folder_->path() + "/changes/repo").value();
   const auto repository =
@@ -229,7 +229,7 @@ TEST_F(SnapshotFixture, HashedFoldersMayHaveAPrefixKnownOnlyToTheRepository) {
 }
 
 // From each position on exactly the rest is read, and a split there gives exactly two parts.
-TEST_F(SnapshotFixture, ReadingGoesOnFromEveryPositionAndAPartitionMayBeCutAtEach) {
+TEST_F(SnapshotFixture, ReadingContinuesAndSplitsAtEveryPosition) {
   for (const auto& [rest, index] : {std::pair{"?snapshot=second#plain", "plain"},
                                     {"?snapshot=second#deflate", "deflate"},
                                     {"?snapshot=second&since=first#plain", "plain"},
@@ -254,7 +254,7 @@ TEST_F(SnapshotFixture, ReadingGoesOnFromEveryPositionAndAPartitionMayBeCutAtEac
   }
 }
 
-TEST_F(SnapshotFixture, ADeltaLeavesTheLaterSnapshot) {
+TEST_F(SnapshotFixture, DeltaYieldsTheLaterSnapshot) {
   for (const char* index : {"plain", "routed", "deflate"}) {
     MemorySink sink;
     const auto first = Open("changes", std::string("?snapshot=first#") + index);
@@ -268,7 +268,7 @@ TEST_F(SnapshotFixture, ADeltaLeavesTheLaterSnapshot) {
   }
 }
 
-TEST_F(SnapshotFixture, ADeltaReadsOnlyWhatHasChangedAndDeletesFirst) {
+TEST_F(SnapshotFixture, DeltaReadsOnlyChangesAndDeletesFirst) {
   const auto source = Open("changes", "?snapshot=second&since=first#plain");
   EXPECT_TRUE(source->HasDeletes());
   const std::map<std::string, std::string> before = Contents("first", "plain");
@@ -296,12 +296,12 @@ TEST_F(SnapshotFixture, ADeltaReadsOnlyWhatHasChangedAndDeletesFirst) {
   EXPECT_EQ(writes, 22U);
 }
 
-TEST_F(SnapshotFixture, WhereDocumentsHaveARoutingADeltaIsReadAsOne) {
+TEST_F(SnapshotFixture, DeltaWithRoutingIsOnePartition) {
   const auto source = Open("changes", "?snapshot=second&since=first#routed");
   EXPECT_EQ(source->Partitions("routed").value().size(), 1U);
 }
 
-TEST_F(SnapshotFixture, WhatATransformNoLongerWantsIsDeletedByADelta) {
+TEST_F(SnapshotFixture, DeltaDeletesDocumentsThatATransformDrops) {
   MemorySink sink;
   constexpr const char* kOnlyFirstTurn = "- filter: {field: turn, equals: 1}\n";
   ASSERT_TRUE(Migrate(*Open("changes", "?snapshot=first#plain"), sink, kOnlyFirstTurn));
@@ -312,7 +312,7 @@ TEST_F(SnapshotFixture, WhatATransformNoLongerWantsIsDeletedByADelta) {
   }
 }
 
-TEST_F(SnapshotFixture, ADeltaGoesIntoTablesThatHaveIds) {
+TEST_F(SnapshotFixture, DeltaCanBeWrittenToTablesWithIds) {
   const TemporaryFolder folder;
   for (const char* how : {"?documents=true", ""}) {
     const std::string url = "sqlite:" + folder.At(*how == '?' ? "documents.db" : "fields.db") + how;
@@ -347,7 +347,7 @@ TEST_F(SnapshotFixture, SinksThatCannotDeleteRefuseADeltaBeforeAnythingIsWritten
   EXPECT_FALSE(folder.Has("out/plain.jsonl"));
 }
 
-TEST_F(SnapshotFixture, ADeltaGoesForwardOnly) {
+TEST_F(SnapshotFixture, DeltaRequiresAnEarlierSnapshot) {
   const auto backward = OpenSource(Url("changes", "?snapshot=first&since=second"), RealEnv());
   ASSERT_FALSE(backward);
   EXPECT_EQ(backward.error().code, Code::kInvalid);
@@ -355,7 +355,7 @@ TEST_F(SnapshotFixture, ADeltaGoesForwardOnly) {
   EXPECT_FALSE(OpenSource(Url("changes", "?snapshot=second&since=zeroth"), RealEnv()));
 }
 
-TEST_F(SnapshotFixture, AnIndexThatCannotBeReadStopsOnlyThoseWhoWantIt) {
+TEST_F(SnapshotFixture, UnreadableIndexFailsOnlyItsOwnMigration) {
   const TemporaryFolder copy;
   std::filesystem::copy(
       folder_->path() + "/changes/repo", copy.path(),

@@ -70,7 +70,7 @@ class SnapshotSource : public ::testing::Test {
   }
 
   // The index's content when the snapshot was taken.
-  static std::map<std::string, std::string> Oracle() {
+  static std::map<std::string, std::string> ServersDocuments() {
     std::map<std::string, std::string> all;
     for (int i = 0; i < kDocuments; ++i) {
       if (i % 10 != 0) all[std::to_string(i)] = Body(i % 10 == 1 ? -i : i);
@@ -104,17 +104,17 @@ class SnapshotSource : public ::testing::Test {
   std::vector<Partition> partitions_;
 };
 
-TEST_F(SnapshotSource, HoldsEveryDocumentAsTheIndexHadIt) {
+TEST_F(SnapshotSource, HasEveryDocumentOfTheIndex) {
   ASSERT_EQ(partitions_.size(), 2U);
   std::multimap<std::string, std::string> found;
   for (const Partition& partition : partitions_) {
     ReadRest(*source_->Read(partition, "", {}).value(), found);
   }
-  const auto oracle = Oracle();
-  EXPECT_TRUE(std::equal(found.begin(), found.end(), oracle.begin(), oracle.end()));
+  const auto expected = ServersDocuments();
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
 }
 
-TEST_F(SnapshotSource, ReadingGoesOnFromEveryPosition) {
+TEST_F(SnapshotSource, ReadingContinuesFromEveryPosition) {
   std::multimap<std::string, std::string> all;
   std::vector<std::string> positions;
   ReadRest(*source_->Read(partitions_[0], "", {}).value(), all, &positions);
@@ -126,7 +126,7 @@ TEST_F(SnapshotSource, ReadingGoesOnFromEveryPosition) {
   EXPECT_EQ(source_->FractionBefore(partitions_[0], partitions_[0].end), 1.0);
 }
 
-TEST_F(SnapshotSource, AShardSplitAnywhereIsReadWholeAndOnce) {
+TEST_F(SnapshotSource, ShardSplitAnywhereIsReadCompletelyAndOnce) {
   std::multimap<std::string, std::string> all;
   ReadRest(*source_->Read(partitions_[0], "", {}).value(), all);
   for (const size_t before : {size_t{0}, size_t{1}, size_t{500}, size_t{1'500}}) {
@@ -154,7 +154,7 @@ TEST_F(SnapshotSource, ReportsTheShapeOfTheIndex) {
   EXPECT_TRUE(global) << global.error().ToString();
 }
 
-TEST_F(SnapshotSource, AnotherSnapshotIsNotTakenForTheOneThatWorkWasBegunWith) {
+TEST_F(SnapshotSource, RunIsNotContinuedWithAnotherSnapshot) {
   Partition partition = partitions_[0];
   partition.part = "another";
   const auto reader = source_->Read(partition, "", {});
@@ -170,7 +170,7 @@ Result<Counts> Migrate(const std::string& from, const std::string& to) {
 
 // Repeated deletes, arriving after the writes that replaced them, remove nothing: the second delta
 // is such a repeat.
-TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
+TEST_F(SnapshotSource, RepeatedDeltaYieldsTheLaterSnapshot) {
   OpenSearchServer& server = OpenSearchServer::Shared();
   const std::string papers = UniqueName("papers");
   const std::string copied = UniqueName("copied");
@@ -215,7 +215,7 @@ TEST_F(SnapshotSource, ADeltaBringsAnIndexToTheLaterSnapshotHoweverOften) {
 }
 
 // The root lists snapshots in arbitrary order.
-TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
+TEST_F(SnapshotSource, NewestSnapshotIsTheDefault) {
   OpenSearchServer& server = OpenSearchServer::Shared();
   const std::string notes = UniqueName("notes");
   server.Call("PUT", "/" + notes, R"({"settings":{"number_of_shards":1,"number_of_replicas":0}})");
@@ -239,7 +239,7 @@ TEST_F(SnapshotSource, TheNewestIsReadUnlessAnotherIsNamed) {
   }
 }
 
-TEST_F(SnapshotSource, WhatIsMissingIsNamed) {
+TEST_F(SnapshotSource, MissingPartsAreNamed) {
   const std::string repository =
       "snapshot+file://" + OpenSearchServer::Shared().RepositoryFolder() + "/books";
   const auto no_snapshot = OpenSource(repository + "?snapshot=second", RealEnv());

@@ -213,8 +213,8 @@ void SqliteDocuments::AppendMisfit(int column, const SqliteTable::Column& declar
             (is_blob   ? "a blob"
              : is_json ? "text that is not JSON"
                        : "text") +
-            ", which would arrive as something else; add misfits=convert to the source URL to "
-            "accept that";
+            ", which would be converted; add misfits=convert to the source URL to "
+            "allow that";
   if (is_blob) {
     body_ += "x'" + EncodeHex(row_->Blob(column)) + "'";
     return;

@@ -96,7 +96,7 @@ class SqliteSinkTest : public ::testing::Test {
   int64_t epoch_ = 0;
 };
 
-TEST_F(SqliteSinkTest, WhatGoesInComesOutAgain) {
+TEST_F(SqliteSinkTest, WrittenValuesAreReadBack) {
   ASSERT_TRUE(Db()->Execute("CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, j JSON_TEXT, a)"));
   const std::vector<std::string> bodies = {
       R"({"i":9223372036854775807,"r":0.1,"t":"a\"b\\c\u0001é🚀","b":"/wA=","j":{"x":[1.0, 1e3]},"a":1.5})",
@@ -111,7 +111,7 @@ TEST_F(SqliteSinkTest, WhatGoesInComesOutAgain) {
             "integerrealtextblob integerrealtextblob nullnullnullnull integerrealtextnull");
 }
 
-TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) {
+TEST_F(SqliteSinkTest, MisfitsAreRefusedWithAReasonAndTheRestIsWritten) {
   ASSERT_TRUE(
       Db()->Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT NOT NULL DEFAULT 'd',"
                     " b BLOB, x AS (id * 2))"));
@@ -150,7 +150,7 @@ TEST_F(SqliteSinkTest, WhatDoesNotFitIsRefusedWithItsReasonAndTheRestIsWritten) 
             "4 7");
 }
 
-TEST_F(SqliteSinkTest, NoValueChangesItsStorageClassUnnoticed) {
+TEST_F(SqliteSinkTest, NoValueSilentlyChangesItsStorageClass) {
   ASSERT_TRUE(Db()->Execute(
       "CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, j JSON_TEXT, a);"
       "CREATE TABLE u (i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, j JSON_TEXT, a)"));
@@ -169,7 +169,7 @@ TEST_F(SqliteSinkTest, NoValueChangesItsStorageClassUnnoticed) {
             "0");
 }
 
-TEST_F(SqliteSinkTest, AValueOutOfPlaceIsADefectThatNamesItsColumn) {
+TEST_F(SqliteSinkTest, MisfitValueIsADefectThatNamesItsColumn) {
   ASSERT_TRUE(Db()->Execute("CREATE TABLE t (n TEXT); INSERT INTO t VALUES (x'6869')"));
   std::string defect;
   // Not a document, so that a redrive cannot write it.
@@ -191,7 +191,7 @@ TEST_F(SqliteSinkTest, ABlobAsAKeyIsAnIdInBase64) {
   EXPECT_EQ(reader->Next().value()->id, "/wA=");
 }
 
-TEST_F(SqliteSinkTest, JsonNullAndSqlNullStayApart) {
+TEST_F(SqliteSinkTest, JsonNullAndSqlNullStayDistinct) {
   ASSERT_TRUE(Db()->Execute(
       "CREATE TABLE t (id INTEGER PRIMARY KEY, a JSON_TEXT, b JSON_TEXT);"
       "INSERT INTO t VALUES (1,'null',NULL), (2,NULL,'null'), (3,NULL,NULL),"
@@ -232,7 +232,7 @@ TEST_F(SqliteSinkTest, AFollowingItemReplacesRowsOfTheSameKey) {
   EXPECT_EQ(Query("SELECT group_concat(_id || n || s || twice, ' ') FROM t"), "a3d6 b2d4 c4d8");
 }
 
-TEST_F(SqliteSinkTest, TextInAColumnOfBlobsKeepsItsBytesWhereThatIsAccepted) {
+TEST_F(SqliteSinkTest, TextInABlobColumnKeepsItsBytesIfConverted) {
   ASSERT_TRUE(
       Db()->Execute("CREATE TABLE t (b BLOB); INSERT INTO t VALUES ('abcd'), ('\\x41'), ('é!')"));
   const auto bodies = ReadAll(nullptr, "?misfits=convert#t");
@@ -247,7 +247,7 @@ TEST_F(SqliteSinkTest, NullInAJsonColumnThatIsNotNullIsJson) {
   EXPECT_EQ(Query("SELECT quote(j) || quote(n) FROM t"), "'null'NULL");
 }
 
-TEST_F(SqliteSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
+TEST_F(SqliteSinkTest, RowsDroppedByATriggerAreSkipped) {
   ASSERT_TRUE(Db()->Execute(
       "CREATE TABLE t (id INTEGER PRIMARY KEY);"
       "CREATE TRIGGER odd BEFORE INSERT ON t WHEN new.id % 2 = 0 BEGIN SELECT raise(IGNORE); END"));
@@ -262,7 +262,7 @@ TEST_F(SqliteSinkTest, RowsThatATriggerDropsAreSkippedAndNotWritten) {
   EXPECT_EQ(Query("SELECT count(*) FROM t"), "1");
 }
 
-TEST_F(SqliteSinkTest, TablesAreCreatedFromWhatTheSourceKnows) {
+TEST_F(SqliteSinkTest, TablesAreCreatedFromTheSourcesMetadata) {
   auto sink = OpenSink(Url(""), RealEnv()).value();
   const Collection table{"it's", R"x({"columns":[{"name":"id","type":"bigint","nullable":false},
         {"name":"n","type":"numeric(10,2)"},{"name":"d","type":"jsonb"},{"name":"b","type":"bytea"},
@@ -293,7 +293,7 @@ TEST_F(SqliteSinkTest, TextThatIsNotUtf8IsADefect) {
   EXPECT_EQ(defect, "column 'n' is not valid UTF-8");
 }
 
-TEST_F(SqliteSinkTest, WhatIsMissingOrWrongIsSaidClearly) {
+TEST_F(SqliteSinkTest, MissingAndWrongTablesAreReported) {
   for (const std::string url :
        {"sqlite:", "sqlite://host/file#t", "sqlite:f?documents=maybe", "sqlite:f?nonsense=1"}) {
     const auto sink = OpenSink(url, RealEnv());

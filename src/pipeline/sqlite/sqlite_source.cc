@@ -126,7 +126,7 @@ class SqliteSource final : public Source {
     relation.key = key_;
     for (const std::string& column : key_) {
       if (relation.table.Find(column) != nullptr) continue;
-      return Error{Code::kInvalid, collection + " has no column '" + column + "' to be its key",
+      return Error{Code::kInvalid, collection + " has no column '" + column + "' to use as its key",
                    "check ?key=COLUMN,COLUMN"};
     }
     if (key_.empty() && !relation.table.rowid.empty()) {
@@ -200,7 +200,7 @@ Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
   const std::string misfits = url.Param("misfits").value_or("refuse");
   if (misfits != "refuse" && misfits != "convert") {
     return Error{Code::kInvalid, "misfits=" + misfits + " is not an option of a SQLite source",
-                 "say misfits=refuse or misfits=convert"};
+                 "use misfits=refuse or misfits=convert"};
   }
   return std::make_unique<SqliteSource>(
       std::move(file), url.fragment, std::move(key), partitions,

@@ -120,7 +120,7 @@ class FieldFilter final : public TreeTransform {
       const char* const begin = member->key.data() - 1;
       const char* const end = member->value.data() + member->value.size();
       const FieldTree* const child = node.Find(member->key);
-      if (Goes(child, member->value)) {
+      if (IsRemoved(child, member->value)) {
         // Together with the comma before it or, if nothing is kept before it, the one after it.
         if (kept_before) {
           splice().Replace(Between(end_before, end), "");
@@ -138,7 +138,7 @@ class FieldFilter final : public TreeTransform {
   }
 
  private:
-  bool Goes(const FieldTree* child, std::string_view value) const {
+  bool IsRemoved(const FieldTree* child, std::string_view value) const {
     if (!keeps_) return child != nullptr && child->leaf >= 0;
     if (child == nullptr) return true;
     // A scalar has no nested fields.

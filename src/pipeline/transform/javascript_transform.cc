@@ -20,7 +20,8 @@ class JavaScriptTransform final : public Transform {
     MUSTER_ASSIGN(const auto result, function_->Call({document.body, meta}));
     if (!result || *result == "null") return false;
     if (!result->starts_with('{')) {
-      return Error{Code::kInvalid, "the function returned no object but " + result->substr(0, 40)};
+      return Error{Code::kInvalid,
+                   "the function must return an object, but returned " + result->substr(0, 40)};
     }
     document.body = arena.Copy(*result);
     return true;

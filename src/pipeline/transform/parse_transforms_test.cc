@@ -22,7 +22,7 @@ std::string Transformed(const TransformPlan& plan, const std::string& body) {
   return std::string(document.body);
 }
 
-TEST(Transforms, DoWhatTheTableSays) {
+TEST(Transforms, MatchTheTable) {
   std::ifstream file(MUSTER_TRANSFORM_CASES);
   int cases = 0;
   for (std::string line; std::getline(file, line); ++cases) {
@@ -44,7 +44,7 @@ TEST(Transforms, DoWhatTheTableSays) {
   EXPECT_GT(cases, 50);
 }
 
-TEST(Transforms, AFileWithoutAnyIsRefused) {
+TEST(Transforms, EmptyFileIsRefused) {
   for (const char* text : {"", "\n# all gone\n", "null", "~", "[]", "--- \n"}) {
     SCOPED_TRACE(text);
     const auto plan = ParseTransforms(text, "hide.yaml");
@@ -77,7 +77,7 @@ TEST(Transforms, ExpressionsThatExplodeElsewhereAreQuick) {
   EXPECT_FALSE(ParseTransforms("- filter: {field: s, matches: '" + open + "'}", "t"));
 }
 
-TEST(Transforms, ColumnsFollow) {
+TEST(Transforms, ColumnsAreTransformed) {
   const auto plan = ParseTransforms(
       "- rename: {a: x}\n- drop: [b]\n- cast: {c: integer}\n- set: {d: 1}\n- hash: [e]", "t");
   ASSERT_TRUE(plan);
@@ -91,7 +91,7 @@ TEST(Transforms, ColumnsFollow) {
       R"({"name":"e","type":"text"},{"name":"d","type":"bigint","nullable":true}],"key":["x"]})");
 }
 
-TEST(Transforms, AKeyThatLosesAColumnIsNoKey) {
+TEST(Transforms, KeyThatLosesAColumnIsDropped) {
   const auto plan = ParseTransforms("- select: [b]", "t");
   EXPECT_EQ((*plan)
                 ->Target({.name = "t",
@@ -100,7 +100,7 @@ TEST(Transforms, AKeyThatLosesAColumnIsNoKey) {
             R"({"columns":[{"name":"b"}],"key":[]})");
 }
 
-TEST(Transforms, MappingsFollow) {
+TEST(Transforms, MappingsAreTransformed) {
   const auto plan =
       ParseTransforms("- rename: {o.a: x}\n- drop: [b]\n- hash: [o.x]\n- redact: [c]", "t");
   EXPECT_EQ(
@@ -113,7 +113,7 @@ TEST(Transforms, MappingsFollow) {
       R"("c":{"type":"text"}}}})");
 }
 
-TEST(Transforms, MistakesAreToldWithTheirPlace) {
+TEST(Transforms, MistakesAreReportedWithTheirPosition) {
   for (const auto& [text, message] : {
            std::pair("rename: {a: b}", "t.yaml:1:1: transforms must be a list"),
            std::pair("- renam: {a: b}", "t.yaml:1:3: unknown transform 'renam'"),
@@ -142,7 +142,7 @@ TEST(Transforms, MistakesAreToldWithTheirPlace) {
   }
 }
 
-TEST(Transforms, SurviveEveryCutDocument) {
+TEST(Transforms, SurviveEveryTruncatedDocument) {
   const auto plan = ParseTransforms(
       "- rename: {a: z}\n- drop: [b.c]\n- set: {n.m: 1}\n- redact: [s]\n- select: [z, b, n, s]",
       "t");

@@ -25,7 +25,7 @@ Status TransformYaml::ExpectKeys(const YamlNode& node,
 }
 
 Result<std::string> TransformYaml::TextAt(const YamlNode& node) const {
-  if (node.kind != YamlNode::Kind::kScalar) return document_.At(node, "a text is expected");
+  if (node.kind != YamlNode::Kind::kScalar) return document_.At(node, "expected a string");
   return node.text;
 }
 

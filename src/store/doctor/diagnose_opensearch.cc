@@ -19,7 +19,7 @@ void DiagnoseTls(const net::OpenSearchEndpoint& endpoint, Findings& findings) {
     findings.Ok("tls", "not encrypted, but does not leave this machine");
   } else {
     findings.Warn("tls", "the connection is not encrypted",
-                  "use opensearch+https://, with ?ca=PATH if the authority is your own");
+                  "use opensearch+https://, with ?ca=PATH for your own CA");
   }
 }
 

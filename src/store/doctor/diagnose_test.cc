@@ -24,7 +24,7 @@ TEST(Diagnose, ClocksAgreeWithinTheRoundTripAndASecond) {
   EXPECT_EQ(ClockFinding(10'000, 15'000, 60'000).level, Finding::Level::kOk);
 }
 
-TEST(Diagnose, SaysHowFarAndWhichWayClocksDiffer) {
+TEST(Diagnose, ReportsTheClockDifference) {
   EXPECT_EQ(ClockFinding(10'000, 12'001, 11'000).message,
             "the store's clock is 1001 ms ahead of this machine's");
   EXPECT_EQ(ClockFinding(10'000, 8'999, 11'000).message,
@@ -33,7 +33,7 @@ TEST(Diagnose, SaysHowFarAndWhichWayClocksDiffer) {
   EXPECT_FALSE(ClockFinding(10'000, 8'999, 11'000).hint.empty());
 }
 
-TEST(Diagnose, AMemoryStoreIsUsedAndWarnedOf) {
+TEST(Diagnose, MemoryStoreGetsAWarning) {
   auto findings = DiagnoseStore("memory:", RealEnv()).value();
   ASSERT_EQ(findings.size(), 5U);
   EXPECT_EQ(findings[0].check, "durability");
@@ -44,7 +44,7 @@ TEST(Diagnose, AMemoryStoreIsUsedAndWarnedOf) {
   EXPECT_EQ(findings[4].level, Finding::Level::kOk);
 }
 
-TEST(Diagnose, LeasesThatAClockLeftBehindAreFound) {
+TEST(Diagnose, LeasesLeftByAWrongClockAreFound) {
   const std::string path = testing::TempDir() + "/waits-" + RealEnv().NewId() + ".db";
   {
     auto store = OpenStore("sqlite:" + path, RealEnv()).value();
@@ -66,7 +66,7 @@ TEST(Diagnose, LeasesThatAClockLeftBehindAreFound) {
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
 }
 
-TEST(Diagnose, AUrlThatCannotBeReadIsAnErrorAndNotAFinding) {
+TEST(Diagnose, InvalidUrlIsAnErrorNotAFinding) {
   EXPECT_EQ(DiagnoseStore("nonsense", RealEnv()).error().code, Code::kInvalid);
 }
 

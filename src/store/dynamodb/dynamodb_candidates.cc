@@ -30,7 +30,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
   const std::shared_ptr<Queue> known = Find(kind, queue);
   const MonoTime arrived = env_.MonoNow();
   const MutexLock lock(known->mutex);
-  // While this one waited, another has asked and found nothing.
+  // Another claim queried meanwhile and found nothing.
   if (known->found_none && known->began > arrived) return std::optional<Candidate>{};
   const bool stale =
       env_.MonoNow() - known->asked > kFreshFor || (known->lost > 1 && known->lost > known->won);
@@ -49,7 +49,7 @@ Result<std::optional<DynamoDbCandidates::Candidate>> DynamoDbCandidates::Next(
 Status DynamoDbCandidates::Refill(Queue& queue, const Ask& ask) {
   queue.list.clear();
   queue.began = env_.MonoNow();
-  // A quarter lost: others try the same candidates, so look further.
+  // A quarter lost: others compete for the same candidates, so request more.
   queue.contended = queue.lost * 4 > queue.won + queue.lost;
   queue.limit = queue.contended ? std::min(queue.limit * 2, kMostAsked)
                                 : std::max(queue.limit / 2, kLeastAsked);

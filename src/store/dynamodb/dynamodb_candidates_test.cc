@@ -41,13 +41,13 @@ class DynamoDbCandidatesTest : public ::testing::Test {
   int limit_ = 0;
 };
 
-TEST_F(DynamoDbCandidatesTest, OneAnswerServesManyClaimsInOrder) {
+TEST_F(DynamoDbCandidatesTest, OneQueryServesManyClaimsInOrder) {
   Fill(0, 20);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Next().value()->key, std::to_string(i));
   EXPECT_EQ(asked_, 1);
 }
 
-TEST_F(DynamoDbCandidatesTest, AnAnswerGrowsOld) {
+TEST_F(DynamoDbCandidatesTest, QueryResultExpires) {
   Fill(0, 20);
   ASSERT_TRUE(Next().value());
   env_.Pass(2s);
@@ -55,7 +55,7 @@ TEST_F(DynamoDbCandidatesTest, AnAnswerGrowsOld) {
   EXPECT_EQ(asked_, 2);
 }
 
-TEST_F(DynamoDbCandidatesTest, WhatIsSettledIsNotProposedAgainForAWhile) {
+TEST_F(DynamoDbCandidatesTest, SettledCandidateIsNotProposedAgainForAWhile) {
   Fill(0, 2);
   candidates_.Settled("work", "q", *Next().value(), true);
   candidates_.Settled("work", "q", *Next().value(), false);
@@ -67,14 +67,14 @@ TEST_F(DynamoDbCandidatesTest, WhatIsSettledIsNotProposedAgainForAWhile) {
   EXPECT_TRUE(Next().value());
 }
 
-TEST_F(DynamoDbCandidatesTest, AnIndexFullOfWhatIsSettledIsReadFurther) {
+TEST_F(DynamoDbCandidatesTest, IndexFullOfSettledCandidatesIsReadFurther) {
   Fill(0, 30);
   for (int i = 0; i < 25; ++i)
     candidates_.Settled("work", "q", index_[static_cast<size_t>(i)], true);
   EXPECT_EQ(Next().value()->key, "25");
 }
 
-TEST_F(DynamoDbCandidatesTest, WhoLosesAsksForMoreAndPicksAtRandom) {
+TEST_F(DynamoDbCandidatesTest, ContentionRequestsMoreAndPicksAtRandom) {
   Fill(0, 1'000);
   std::set<int> keys;
   for (int i = 0; i < 40; ++i) {
@@ -87,7 +87,7 @@ TEST_F(DynamoDbCandidatesTest, WhoLosesAsksForMoreAndPicksAtRandom) {
   EXPECT_GT(*keys.rbegin(), 40);
 }
 
-TEST_F(DynamoDbCandidatesTest, AFailedQuestionIsPassedOn) {
+TEST_F(DynamoDbCandidatesTest, FailedQueryIsReturned) {
   const auto next = candidates_.Next("work", "q", [](int) -> Result<std::vector<Candidate>> {
     return Error{Code::kUnavailable, "no"};
   });

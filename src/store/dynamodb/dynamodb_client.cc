@@ -180,7 +180,7 @@ Result<net::HttpResponse> DynamoDbClient::Send(std::string_view operation, const
   return response;
 }
 
-// AWS rejects signatures minutes off its own clock. Until that is known, ours has to do.
+// AWS rejects signatures minutes off its own clock. Until that is known, ours is used.
 WallTime DynamoDbClient::SigningTime() {
   const auto reading = clock_.Read(env_.MonoNow());
   return reading ? reading->now : env_.WallNow();
@@ -230,7 +230,7 @@ Error DynamoDbClient::ErrorOf(std::string_view operation, const DynamoDbAnswer& 
                "IncompleteSignatureException", "MissingAuthenticationTokenException"})) {
     return error(Code::kPermission, "the credentials are rejected: " + said,
                  "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the "
-                 "profile that AWS_PROFILE names; is it the right account and region?");
+                 "profile that AWS_PROFILE names, and that account and region are right");
   }
   if (IsOneOf(answer.error, {"ProvisionedThroughputExceededException", "ThrottlingException",
                              "RequestLimitExceeded"})) {

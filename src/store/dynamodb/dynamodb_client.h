@@ -32,7 +32,7 @@ struct DynamoDbLimits {
 };
 
 // How long and how often a call is retried, with jittered backoff, so that clients throttled
-// together do not come back together.
+// together do not retry together.
 class DynamoDbPatience {
  public:
   DynamoDbPatience(Env& env, std::chrono::milliseconds time)

@@ -79,7 +79,7 @@ TEST_F(DynamoDbClientTest, SendsASignedRequest) {
 }
 
 // tests/data/dynamodb_errors.jsonl: DynamoDB's errors, and ours for them.
-TEST_F(DynamoDbClientTest, EveryRefusalSaysWhatToDo) {
+TEST_F(DynamoDbClientTest, EveryRefusalHasAHint) {
   std::ifstream file(MUSTER_DYNAMODB_ERRORS);
   int cases = 0;
   for (std::string line; std::getline(file, line); ++cases) {
@@ -96,7 +96,7 @@ TEST_F(DynamoDbClientTest, EveryRefusalSaysWhatToDo) {
   EXPECT_GT(cases, 10);
 }
 
-TEST_F(DynamoDbClientTest, WhatIsNoDynamoDbIsToldFromIt) {
+TEST_F(DynamoDbClientTest, OtherServersAreRecognised) {
   EXPECT_EQ(ErrorAfter(Answer(404, "<html>nothing here</html>")).code, Code::kUnavailable);
   EXPECT_EQ(ErrorAfter(Answer(200, "<html>log in</html>")).code, Code::kUnknownOutcome);
   EXPECT_EQ(ErrorAfter(Answer(200, "<html>log in</html>"), "GetItem").code, Code::kUnavailable);
@@ -104,7 +104,7 @@ TEST_F(DynamoDbClientTest, WhatIsNoDynamoDbIsToldFromIt) {
   EXPECT_EQ(ErrorAfter(testing::CloseMidBody()).code, Code::kUnknownOutcome);
 }
 
-TEST_F(DynamoDbClientTest, ExpiredCredentialsAreLookedForAgain) {
+TEST_F(DynamoDbClientTest, ExpiredCredentialsAreLookedUpAgain) {
   const std::string file = ::testing::TempDir() + "/credentials-" + RealEnv().NewId();
   const auto write = [&](const std::string& key) {
     std::ofstream(file) << "[default]\naws_access_key_id = " << key
@@ -128,7 +128,7 @@ TEST_F(DynamoDbClientTest, ExpiredCredentialsAreLookedForAgain) {
   std::filesystem::remove(file);
 }
 
-TEST_F(DynamoDbClientTest, NoCredentialsSayWhereTheyWereLookedFor) {
+TEST_F(DynamoDbClientTest, MissingCredentialsListTheSearchedPlaces) {
   unsetenv("AWS_ACCESS_KEY_ID");
   unsetenv("AWS_SECRET_ACCESS_KEY");
   setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere/credentials", 1);
@@ -146,7 +146,7 @@ TEST_F(DynamoDbClientTest, NoCredentialsSayWhereTheyWereLookedFor) {
   EXPECT_TRUE(server.requests().empty());
 }
 
-TEST_F(DynamoDbClientTest, AClockThatIsAnHourOffIsCorrectedByTheServers) {
+TEST_F(DynamoDbClientTest, WrongClockIsCorrectedByTheServersTime) {
   for (const auto skew : {1h, -1h}) {
     HttpServer server([](const HttpServerRequest& request) {
       const WallTime now = RealEnv().WallNow();
@@ -171,7 +171,7 @@ TEST_F(DynamoDbClientTest, AClockThatIsAnHourOffIsCorrectedByTheServers) {
   }
 }
 
-TEST_F(DynamoDbClientTest, PausesGrowAndTimeIsKept) {
+TEST_F(DynamoDbClientTest, PausesGrowWithinTheTimeout) {
   std::atomic<int> asked = 0;
   HttpServer server([&](const HttpServerRequest&) {
     ++asked;
@@ -186,7 +186,7 @@ TEST_F(DynamoDbClientTest, PausesGrowAndTimeIsKept) {
   EXPECT_LT(asked, 100);
 }
 
-TEST_F(DynamoDbClientTest, NobodyListening) {
+TEST_F(DynamoDbClientTest, RefusedConnectionIsUnavailableForACall) {
   DynamoDbClient client(
       {.region = "eu-west-1", .table = "orders", .endpoint = "http://127.0.0.1:1"}, hasty_);
   EXPECT_EQ(client.Call("UpdateItem", Json::object()).error().code, Code::kUnavailable);

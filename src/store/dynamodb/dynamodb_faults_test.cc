@@ -12,8 +12,8 @@
 #include "support/fault_proxy.h"
 #include "support/shared_server.h"
 
-// A faulty network and a busy service: whatever is lost, late or rejected, a call's answer is true.
-// The general store contract is in tests/contract.
+// A faulty network and a busy service: despite lost, late and rejected messages, the result of
+// every call is correct. The general store contract is in tests/contract.
 
 namespace muster::store {
 namespace {
@@ -111,14 +111,14 @@ class DynamoDbFaults : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-TEST_F(DynamoDbFaults, ALostAnswerToACreateIsKnownByItsNonce) {
+TEST_F(DynamoDbFaults, CreateWithALostResponseIsRecognisedByItsNonce) {
   gate_->LoseAnswer("UpdateItem");
   const Written written = Put(NewRecord("a"), Due::Never()).value();
   EXPECT_TRUE(written.applied);
   EXPECT_EQ(Stored("a").version, written.version);
 }
 
-TEST_F(DynamoDbFaults, ALostAnswerToAReplaceIsKnownByItsNonce) {
+TEST_F(DynamoDbFaults, ReplaceWithALostResponseIsRecognisedByItsNonce) {
   Record record = Create("a");
   record.body = "1";
   gate_->LoseAnswer("UpdateItem");
@@ -128,13 +128,13 @@ TEST_F(DynamoDbFaults, ALostAnswerToAReplaceIsKnownByItsNonce) {
   EXPECT_EQ(Stored("a").version, written.version);
 }
 
-TEST_F(DynamoDbFaults, ALostRequestIsSentAgain) {
+TEST_F(DynamoDbFaults, LostRequestIsRetried) {
   gate_->LoseRequest("UpdateItem");
   EXPECT_TRUE(Put(NewRecord("a"), Due::Never()).value().applied);
   EXPECT_TRUE(Exists("a"));
 }
 
-TEST_F(DynamoDbFaults, AServerErrorAfterTheFactIsTheSameAsALostAnswer) {
+TEST_F(DynamoDbFaults, ServerErrorAfterTheWriteIsHandledLikeALostResponse) {
   std::atomic<bool> failed = false;
   gate_->SetRule([&](const std::string& operation,
                      const HttpServerRequest& request) -> std::optional<HttpServerReply> {
@@ -147,7 +147,7 @@ TEST_F(DynamoDbFaults, AServerErrorAfterTheFactIsTheSameAsALostAnswer) {
   EXPECT_EQ(Stored("a").version, written.version);
 }
 
-TEST_F(DynamoDbFaults, AReplaceThatSomebodyElseMadeFirstIsAConflictAlsoWhenInDoubt) {
+TEST_F(DynamoDbFaults, EarlierReplaceByAnotherWriterIsAConflictEvenIfInDoubt) {
   const Record record = Create("a");
   std::atomic<bool> lost = false;
   gate_->SetRule([&](const std::string& operation,
@@ -159,13 +159,13 @@ TEST_F(DynamoDbFaults, AReplaceThatSomebodyElseMadeFirstIsAConflictAlsoWhenInDou
   EXPECT_FALSE(Put(record, Due::Never()).value().applied);
 }
 
-TEST_F(DynamoDbFaults, AReplaceThatIsBuriedUnderOtherChangesHasAnUnknownOutcome) {
+TEST_F(DynamoDbFaults, ReplaceOverwrittenByOtherChangesHasAnUnknownOutcome) {
   const Record record = Create("a");
   gate_->LoseAnswer("UpdateItem", [&] { Touch("a"); });
   EXPECT_EQ(Put(record, Due::Never()).error().code, Code::kUnknownOutcome);
 }
 
-TEST_F(DynamoDbFaults, AClaimAfterMyWriteDoesNotHideThatItWasMine) {
+TEST_F(DynamoDbFaults, ClaimAfterAWriteDoesNotHideTheWrite) {
   const Record record = Create("a", Due::Never());
   gate_->LoseAnswer("UpdateItem",
                     [&] { EXPECT_EQ(direct_->Claim(NewClaim()).value().size(), 1u); });
@@ -175,7 +175,7 @@ TEST_F(DynamoDbFaults, AClaimAfterMyWriteDoesNotHideThatItWasMine) {
   EXPECT_EQ(Stored("a").epoch, 1);
 }
 
-TEST_F(DynamoDbFaults, ALostAnswerToADeleteHasAnUnknownOutcome) {
+TEST_F(DynamoDbFaults, DeleteWithALostResponseHasAnUnknownOutcome) {
   const Record record = Create("a");
   gate_->LoseAnswer("DeleteItem");
   EXPECT_EQ(Apply(Change::Delete(record)).error().code, Code::kUnknownOutcome);
@@ -183,7 +183,7 @@ TEST_F(DynamoDbFaults, ALostAnswerToADeleteHasAnUnknownOutcome) {
   EXPECT_FALSE(Apply(Change::Delete(record)).value().applied);
 }
 
-TEST_F(DynamoDbFaults, ALostAnswerToAClaimGivesTheRecordAndOneEpoch) {
+TEST_F(DynamoDbFaults, ClaimWithALostResponseTakesTheRecordInOneEpoch) {
   Create("a");
   gate_->LoseAnswer("UpdateItem");
   const auto claimed = store_->Claim(NewClaim()).value();
@@ -192,7 +192,7 @@ TEST_F(DynamoDbFaults, ALostAnswerToAClaimGivesTheRecordAndOneEpoch) {
   EXPECT_EQ(claimed.front(), Stored("a"));
 }
 
-TEST_F(DynamoDbFaults, ALostAnswerToATransactionChangesNothingTwice) {
+TEST_F(DynamoDbFaults, TransactionWithALostResponseIsAppliedOnce) {
   for (const char* lost : {"answer", "request"}) {
     std::vector<Change> changes;
     for (const char* key : {"a", "b", "c"}) {
@@ -209,7 +209,7 @@ TEST_F(DynamoDbFaults, ALostAnswerToATransactionChangesNothingTwice) {
   }
 }
 
-TEST_F(DynamoDbFaults, AnAppliedTransactionIsNotTakenForAConflict) {
+TEST_F(DynamoDbFaults, AppliedTransactionIsNotReportedAsAConflict) {
   std::vector<Change> changes;
   for (const char* key : {"a", "b"}) {
     changes.push_back(Change::Put(NewRecord(key), Due::Never()));
@@ -221,7 +221,7 @@ TEST_F(DynamoDbFaults, AnAppliedTransactionIsNotTakenForAConflict) {
   EXPECT_EQ(Stored("b").version, written[1].version);
 }
 
-TEST_F(DynamoDbFaults, BurstsOfThrottlingAndConflictsAreSatOut) {
+TEST_F(DynamoDbFaults, BurstsOfThrottlingAndConflictsAreRetried) {
   for (const char* error :
        {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded",
         "TransactionConflictException", "TransactionInProgressException"}) {
@@ -235,7 +235,7 @@ TEST_F(DynamoDbFaults, BurstsOfThrottlingAndConflictsAreSatOut) {
   }
 }
 
-TEST_F(DynamoDbFaults, ATransactionThatMeetsOthersIsMadeAgain) {
+TEST_F(DynamoDbFaults, ConflictingTransactionIsRetried) {
   std::atomic<int> left = 3;
   gate_->SetRule([&](const std::string& operation,
                      const HttpServerRequest&) -> std::optional<HttpServerReply> {
@@ -265,7 +265,7 @@ TEST_F(DynamoDbFaults, EndlessThrottlingIsUnavailableAndNothingIsApplied) {
   EXPECT_FALSE(Exists("a"));
 }
 
-TEST_F(DynamoDbFaults, AWriteThatFailsHalfwayHasAnUnknownOutcome) {
+TEST_F(DynamoDbFaults, WriteThatFailsHalfwayHasAnUnknownOutcome) {
   store_ = Open(gate_->port(), kImpatient);
   std::vector<Change> changes;
   for (int i = 0; i < 150; ++i) {
@@ -282,7 +282,7 @@ TEST_F(DynamoDbFaults, AWriteThatFailsHalfwayHasAnUnknownOutcome) {
   EXPECT_FALSE(Exists("k149"));
 }
 
-TEST_F(DynamoDbFaults, AClaimThatStaysInDoubtIsFoundByItsIdAlsoWhileTheIndexIsBehind) {
+TEST_F(DynamoDbFaults, UnknownClaimIsFoundByItsIdWhileTheIndexLags) {
   store_ = Open(gate_->port(), kImpatient);
   Create("a");
   Create("b");
@@ -313,7 +313,7 @@ TEST_F(DynamoDbFaults, AClaimThatStaysInDoubtIsFoundByItsIdAlsoWhileTheIndexIsBe
   EXPECT_EQ(Stored("a").epoch + Stored("b").epoch, 1);
 }
 
-TEST_F(DynamoDbFaults, AnIndexThatIsBehindProposesButDoesNotDecide) {
+TEST_F(DynamoDbFaults, LaggingIndexProposesButDoesNotDecide) {
   Create("a");
   Create("b");
   IndexLeftBehind index;
@@ -337,7 +337,7 @@ TEST_F(DynamoDbFaults, AnIndexThatIsBehindProposesButDoesNotDecide) {
   EXPECT_EQ(store_->Claim(NewClaim(10)).value().at(0).key, "c");
 }
 
-TEST_F(DynamoDbFaults, AnIndexThatKnowsAnOlderAttemptDoesNotShortenTheLease) {
+TEST_F(DynamoDbFaults, OldAttemptInTheIndexDoesNotShortenTheLease) {
   Record record = Create("a");
   std::atomic<bool> shown = false;
   gate_->SetRule([&](const std::string& operation,
@@ -358,7 +358,7 @@ TEST_F(DynamoDbFaults, AnIndexThatKnowsAnOlderAttemptDoesNotShortenTheLease) {
   EXPECT_GT(*claimed.due, before + 8 * 60s - 5s);
 }
 
-TEST_F(DynamoDbFaults, FortyWorkersAfterFortyRecordsRarelyCollide) {
+TEST_F(DynamoDbFaults, FortyWorkersClaimingFortyRecordsRarelyCollide) {
   constexpr int kWorkers = 40;
   std::vector<Change> changes;
   std::vector<std::unique_ptr<Store>> stores;
@@ -384,7 +384,7 @@ TEST_F(DynamoDbFaults, FortyWorkersAfterFortyRecordsRarelyCollide) {
   EXPECT_LT(gate_->conflicts() - before, 2 * kWorkers);
 }
 
-TEST_F(DynamoDbFaults, AConnectionCutAnywhereLosesAndRepeatsNothing) {
+TEST_F(DynamoDbFaults, ConnectionCutAnywhereLosesAndRepeatsNothing) {
   testing::FaultProxy proxy(DynamoDbServer::Shared().port());
   auto store = Open(proxy.port());
   int cuts = 0;
@@ -439,7 +439,7 @@ void Work(Store& store, std::stop_token stop, std::mutex& mutex,
   }
 }
 
-TEST(DynamoDbRestart, AServerKilledInMidClaimCostsNothingThatWasAcknowledged) {
+TEST(DynamoDbRestart, ServerKilledDuringAClaimLosesNothingAcknowledged) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -484,7 +484,7 @@ TEST(DynamoDbRestart, AServerKilledInMidClaimCostsNothingThatWasAcknowledged) {
   }
 }
 
-TEST(DynamoDbRestart, AServerThatDoesNotAnswerIsNotWaitedForLong) {
+TEST(DynamoDbRestart, UnresponsiveServerTimesOut) {
   if (const std::string reason = DynamoDbServer::Unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }

@@ -66,7 +66,7 @@ Status SetParameter(const std::string& name, const std::string& value, DynamoDbP
                    "write ?create=true to have a missing table created");
   }
   return Invalid("store URL has an unknown parameter '" + name + "'",
-                 "those of dynamodb: are namespace, create, endpoint and ca");
+                 "known parameters: namespace, create, endpoint, ca");
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(DynamoDbStoreTest, ATableIsCreatedOnRequestOnly) {
   EXPECT_TRUE(Open());
 }
 
-TEST_F(DynamoDbStoreTest, ANewTableIsAwaitedAndCanBeRecovered) {
+TEST_F(DynamoDbStoreTest, NewTableIsAwaitedAndHasPointInTimeRecovery) {
   testing::DynamoDbGate gate(DynamoDbServer::Shared().port());
   std::atomic<int> describes = 0;
   std::atomic<int> switches = 0;
@@ -108,7 +108,7 @@ TEST_F(DynamoDbStoreTest, ANewTableIsAwaitedAndCanBeRecovered) {
   EXPECT_EQ(switches, 2);
 }
 
-TEST_F(DynamoDbStoreTest, ManyMayCreateTheTableAtOnce) {
+TEST_F(DynamoDbStoreTest, TableCanBeCreatedConcurrently) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] { EXPECT_TRUE(Open()); });
@@ -157,13 +157,13 @@ TEST_F(DynamoDbStoreTest, ASchemaItemWithoutAVersionIsCorrupt) {
   EXPECT_EQ(OpenError().code, Code::kCorrupt);
 }
 
-TEST_F(DynamoDbStoreTest, AnItemThatIsNoRecordIsCorrupt) {
+TEST_F(DynamoDbStoreTest, ItemThatIsNotARecordIsCorrupt) {
   auto store = Open();
   Call("PutItem", {{"Item", {{"pk", {{"S", "main/work"}}}, {"sk", {{"S", "alien"}}}}}});
   EXPECT_EQ(store->Get("work", "alien").error().code, Code::kCorrupt);
 }
 
-TEST_F(DynamoDbStoreTest, ScansAndWritesGoBeyondTheLimitsOfOneRequest) {
+TEST_F(DynamoDbStoreTest, ScansAndWritesMayExceedTheLimitsOfOneRequest) {
   auto store = Open();
   const std::string body = "\"" + std::string(300'000, 'x') + "\"";
   std::vector<Change> changes;
@@ -179,7 +179,7 @@ TEST_F(DynamoDbStoreTest, ScansAndWritesGoBeyondTheLimitsOfOneRequest) {
   EXPECT_EQ(page.back().body, body);
 }
 
-TEST_F(DynamoDbStoreTest, KeysAreInTheOrderOfTheirBytes) {
+TEST_F(DynamoDbStoreTest, KeysAreInByteOrder) {
   auto store = Open();
   // In UTF-16 the last two would swap.
   const std::vector<std::string> keys{"Z", "a", "é", "日", "\uFF5E", "🚀"};
@@ -197,7 +197,7 @@ TEST_F(DynamoDbStoreTest, KeysAreInTheOrderOfTheirBytes) {
   EXPECT_TRUE(store->Scan("work", "é", "é", 10).value().empty());
 }
 
-TEST_F(DynamoDbStoreTest, AWriteOfManySettlesEachConflictByItself) {
+TEST_F(DynamoDbStoreTest, WriteOfManyReportsConflictsSeparately) {
   auto store = Open();
   std::vector<Change> changes;
   for (int i = 0; i < 250; ++i) {
@@ -208,7 +208,7 @@ TEST_F(DynamoDbStoreTest, AWriteOfManySettlesEachConflictByItself) {
   for (size_t i = 0; i < written.size(); ++i) EXPECT_EQ(written[i].applied, i >= 120) << i;
 }
 
-TEST_F(DynamoDbStoreTest, TheIndexHoldsOnlyWhatIsDueAndIsSpread) {
+TEST_F(DynamoDbStoreTest, IndexHasOnlyDueRecordsAndIsSharded) {
   auto store = Open();
   std::vector<Change> changes;
   for (int i = 0; i < 60; ++i) {
@@ -253,7 +253,7 @@ TEST_F(DynamoDbStoreTest, TheLargestRecordFitsIntoAnItem) {
   EXPECT_EQ(claimed.front().body, record.body);
 }
 
-TEST_F(DynamoDbStoreTest, ARepeatedClaimIsAnsweredByAnotherStoreToo) {
+TEST_F(DynamoDbStoreTest, RepeatedClaimWorksOnAnotherStore) {
   auto store = Open();
   std::vector<Change> changes;
   for (const char* key : {"a", "b", "c"}) {
@@ -266,7 +266,7 @@ TEST_F(DynamoDbStoreTest, ARepeatedClaimIsAnsweredByAnotherStoreToo) {
   EXPECT_EQ(Open()->Claim(request).value().size(), 2u);
 }
 
-TEST_F(DynamoDbStoreTest, WaitingLooksMoreAndMoreSeldom) {
+TEST_F(DynamoDbStoreTest, WaitPollsLessAndLessOften) {
   auto store = Open();
   const MonoTime start = RealEnv().MonoNow();
   for (int i = 0; i < 4; ++i) store->Wait("work", 1h, {});

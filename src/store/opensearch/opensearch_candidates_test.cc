@@ -43,7 +43,7 @@ TEST(Candidates, OneSearchServesManyClaimsAndNoCandidateIsHandedOutTwice) {
   EXPECT_EQ(index.searches, 1);
 }
 
-TEST(Candidates, ASearchThatStillShowsWhatWasHandedOutOffersNothingNew) {
+TEST(Candidates, StaleSearchOffersNothingNew) {
   Index index(3);
   Candidates candidates(RealEnv());
   EXPECT_EQ(Take(candidates, index, 3).size(), 3u);
@@ -51,7 +51,7 @@ TEST(Candidates, ASearchThatStillShowsWhatWasHandedOutOffersNothingNew) {
   EXPECT_EQ(index.searches, 2);
 }
 
-TEST(Candidates, ANewVersionOfARecordIsANewCandidate) {
+TEST(Candidates, NewVersionOfARecordIsANewCandidate) {
   Index index(1);
   Candidates candidates(RealEnv());
   EXPECT_EQ(Take(candidates, index, 1).size(), 1u);
@@ -59,7 +59,7 @@ TEST(Candidates, ANewVersionOfARecordIsANewCandidate) {
   EXPECT_EQ(Take(candidates, index, 1).size(), 1u);
 }
 
-TEST(Candidates, WhatIsGivenBackIsOfferedAgain) {
+TEST(Candidates, ReturnedCandidateIsOfferedAgain) {
   Index index(1);
   Candidates candidates(RealEnv());
   EXPECT_EQ(Take(candidates, index, 1).size(), 1u);
@@ -84,7 +84,7 @@ TEST(Candidates, OldestOfThreeComesFirst) {
   }
 }
 
-TEST(Candidates, ProcessesThatStartTogetherDoNotAllWantTheSame) {
+TEST(Candidates, ConcurrentProcessesChooseDifferentCandidates) {
   Index index(40);
   std::set<int> wanted;
   for (int process = 0; process < 40; ++process) {
@@ -94,7 +94,7 @@ TEST(Candidates, ProcessesThatStartTogetherDoNotAllWantTheSame) {
   EXPECT_GE(wanted.size(), 8u);  // of 20; less has a chance of one in a million
 }
 
-TEST(Candidates, AfterACollisionAllOfThemAreWantedAlike) {
+TEST(Candidates, AfterACollisionTheOrderIsRandom) {
   Index index(40);
   std::set<int> wanted;
   for (int process = 0; process < 100; ++process) {
@@ -105,7 +105,7 @@ TEST(Candidates, AfterACollisionAllOfThemAreWantedAlike) {
   EXPECT_TRUE(std::any_of(wanted.begin(), wanted.end(), [](int id) { return id >= 20; }));
 }
 
-TEST(Candidates, ACollisionMakesTheNextClaimSearch) {
+TEST(Candidates, CollisionMakesTheNextClaimSearch) {
   Index index(40);
   Candidates candidates(RealEnv());
   Take(candidates, index, 1);
@@ -114,7 +114,7 @@ TEST(Candidates, ACollisionMakesTheNextClaimSearch) {
   EXPECT_EQ(index.searches, 2);
 }
 
-TEST(Candidates, AFailedSearchIsPassedOn) {
+TEST(Candidates, FailedSearchIsReturned) {
   Candidates candidates(RealEnv());
   const auto taken = candidates.Take(1, RealEnv().MonoNow(), [](size_t) {
     return Result<std::vector<Candidate>>(Error{Code::kUnavailable, "gone"});
@@ -122,7 +122,7 @@ TEST(Candidates, AFailedSearchIsPassedOn) {
   EXPECT_EQ(taken.error().code, Code::kUnavailable);
 }
 
-TEST(Candidates, ClaimThatArrivedBeforeASearchBeganNeedsNoneOfItsOwn) {
+TEST(Candidates, ClaimSharesASearchStartedAfterItArrived) {
   Index index(0);
   Candidates candidates(RealEnv());
   const MonoTime arrived = RealEnv().MonoNow();

@@ -177,7 +177,7 @@ Result<std::vector<Record>> OpenSearchClaims::TakenBy(const ClaimRequest& reques
 
 std::shared_ptr<Candidates> OpenSearchClaims::CandidatesOf(const ClaimRequest& request) {
   const MutexLock lock(mutex_);
-  // Queues in use live on. A dropped one costs one search.
+  // Claims in progress keep theirs alive. A dropped one costs one search.
   if (queues_.size() >= kMaxQueues) queues_.clear();
   auto& candidates = queues_[{request.kind, request.queue}];
   if (candidates == nullptr) candidates = std::make_shared<Candidates>(env_);

@@ -56,7 +56,7 @@ ClusterAnswer AnswerOf(const net::OpenSearchAnswer& response) {
 // Whatever responded may have forwarded a write.
 Error MalformedReply(const std::string& base, bool writes) {
   return {writes ? Code::kUnknownOutcome : Code::kInvalid,
-          base + " does not answer as OpenSearch does",
+          base + " does not respond like OpenSearch",
           "check the host, port and path in the store's URL"};
 }
 

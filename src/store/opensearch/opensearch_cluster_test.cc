@@ -42,7 +42,7 @@ std::string Refusal(const std::string& type, const std::string& reason) {
   return R"({"error":{"type":")" + type + R"(","reason":")" + reason + R"("}})";
 }
 
-TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
+TEST(OpenSearchCluster, EveryRefusalHasACodeAndAHint) {
   struct Case {
     int status;
     std::string body;
@@ -85,24 +85,24 @@ TEST(OpenSearchCluster, EveryRefusalHasItsCodeAndSaysWhatToDo) {
   }
 }
 
-TEST(OpenSearchCluster, AnIndexIsGoneWhenThatIsSaidForAWhile) {
+TEST(OpenSearchCluster, IndexIsGoneOnlyAfterRepeatedReports) {
   HttpServer server([&](const HttpServerRequest&) {
     return Answer(404, Refusal("index_not_found_exception", "no such index [x]"));
   });
   HastyEnv env;
   OpenSearchCluster client(AddressOf(server), env);
-  const auto told = [&] { return client.Call({.target = "/x"}).error().code; };
-  EXPECT_EQ(told(), Code::kUnavailable);
+  const auto code = [&] { return client.Call({.target = "/x"}).error().code; };
+  EXPECT_EQ(code(), Code::kUnavailable);
   env.Sleep(std::chrono::seconds(3), {});
-  EXPECT_EQ(told(), Code::kUnavailable);
+  EXPECT_EQ(code(), Code::kUnavailable);
   env.Sleep(std::chrono::seconds(3), {});
-  EXPECT_EQ(told(), Code::kNotFound);
+  EXPECT_EQ(code(), Code::kNotFound);
   // After a long gap the state in between is unknown.
   env.Sleep(std::chrono::seconds(60), {});
-  EXPECT_EQ(told(), Code::kUnavailable);
+  EXPECT_EQ(code(), Code::kUnavailable);
 }
 
-TEST(OpenSearchCluster, TriesAgainWhatWasCertainlyNotApplied) {
+TEST(OpenSearchCluster, RetriesRequestsThatWereCertainlyNotApplied) {
   for (const std::string& busy : {std::string("HTTP 429"), std::string("HTTP 503")}) {
     std::atomic<int> count = 0;
     HttpServer server([&](const HttpServerRequest&) {
@@ -115,12 +115,12 @@ TEST(OpenSearchCluster, TriesAgainWhatWasCertainlyNotApplied) {
   }
 }
 
-TEST(OpenSearchCluster, NeverSendsAWriteTwiceThatMayHaveBeenApplied) {
+TEST(OpenSearchCluster, NeverResendsAWriteThatMayHaveBeenApplied) {
   for (const int status : {500, 502, 503, 504}) {
     std::atomic<int> count = 0;
     HttpServer server([&](const HttpServerRequest&) {
       ++count;
-      return Answer(status, "somebody in between");
+      return Answer(status, "a proxy");
     });
     OpenSearchCluster client(AddressOf(server), RealEnv());
     EXPECT_EQ(client.Call({.method = "POST", .target = "/x", .writes = true}).error().code,
@@ -165,7 +165,7 @@ class AwsOpenSearch : public ::testing::Test {
   }
 };
 
-TEST_F(AwsOpenSearch, RequestsAreSignedForTheServiceEs) {
+TEST_F(AwsOpenSearch, RequestsAreSignedForServiceEs) {
   HttpServer server([](const HttpServerRequest&) { return Answer(200, "{}"); });
   OpenSearchCluster client(SignedAddress(server), RealEnv());
   ASSERT_TRUE(client.Call({.target = "/_search?a=b"}));
@@ -174,7 +174,7 @@ TEST_F(AwsOpenSearch, RequestsAreSignedForTheServiceEs) {
   EXPECT_NE(header.find("/eu-central-1/es/aws4_request"), std::string::npos) << header;
 }
 
-TEST_F(AwsOpenSearch, AnExpiredTokenIsLookedForAgainOnceAndThenNamed) {
+TEST_F(AwsOpenSearch, ExpiredTokenIsLookedUpAgainOnce) {
   HttpServer server([](const HttpServerRequest&) {
     return Answer(403, R"({"message":"The security token included in the request is expired"})");
   });
@@ -186,7 +186,7 @@ TEST_F(AwsOpenSearch, AnExpiredTokenIsLookedForAgainOnceAndThenNamed) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-TEST_F(AwsOpenSearch, SignsByTheServersTimeWhenThisMachinesClockIsOff) {
+TEST_F(AwsOpenSearch, SignsWithTheServersTimeIfTheClockIsWrong) {
   HttpServer server([](const HttpServerRequest& request) {
     const std::string date = request.Header("X-Amz-Date");
     const std::vector<std::pair<std::string, std::string>> headers{
@@ -198,7 +198,7 @@ TEST_F(AwsOpenSearch, SignsByTheServersTimeWhenThisMachinesClockIsOff) {
   EXPECT_TRUE(client.Call({.target = "/"}));
 }
 
-TEST(OpenSearchCluster, TrustsOnlyTheAuthorityThatIsNamed) {
+TEST(OpenSearchCluster, TrustsOnlyTheConfiguredCa) {
   const testing::TlsIdentity identity;
   HttpServer server([](const HttpServerRequest&) { return Answer(200, "{}"); }, &identity);
   const std::string file = ::testing::TempDir() + "/ca-" + RealEnv().NewId();
@@ -212,7 +212,7 @@ TEST(OpenSearchCluster, TrustsOnlyTheAuthorityThatIsNamed) {
   std::remove(file.c_str());
 }
 
-TEST(OpenSearchCluster, ServersThatAreTooOldOrNoneAreNamed) {
+TEST(OpenSearchCluster, TooOldAndOtherServersAreRejectedByName) {
   struct Case {
     std::string body;
     Code code;

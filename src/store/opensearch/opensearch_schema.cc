@@ -85,8 +85,8 @@ Result<OpenSearchServerInfo> ReadOpenSearchServer(OpenSearchCluster& client) {
   int major = 0;
   int minor = 0;
   if (std::sscanf(info.version.c_str(), "%d.%d", &major, &minor) != 2) {
-    return Error{Code::kInvalid, client.endpoint().base_url + " does not answer as OpenSearch does",
-                 "check host, port and path of the store's URL"};
+    return Error{Code::kInvalid, client.endpoint().base_url + " does not respond like OpenSearch",
+                 "check the host, port and path in the store's URL"};
   }
   const bool too_old =
       info.distribution == "Elasticsearch" && (major < 7 || (major == 7 && minor < 10));
@@ -108,10 +108,10 @@ Result<std::optional<OpenSearchIndex>> FindOpenSearchIndex(OpenSearchCluster& cl
     return RefusalOf(answer.status, MemberIn(answer.body, "error"), false);
   }
   if (answer.body.size() != 1) {
-    return Error{Code::kCorrupt,
-                 "alias " + AliasOf(space) + " stands for " + std::to_string(answer.body.size()) +
-                     " indices",
-                 "leave it on the one that the store is in"};
+    return Error{
+        Code::kCorrupt,
+        "alias " + AliasOf(space) + " points to " + std::to_string(answer.body.size()) + " indices",
+        "point it only to the store's index"};
   }
   const auto& [name, only] = answer.body.items().front();
   MUSTER_ASSIGN(OpenSearchIndex index, IndexOf(space, name, only));

@@ -42,7 +42,7 @@ class OpenSearchStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string reason = OpenSearchServer::Unavailable();
-    if (!reason.empty()) GTEST_SKIP() << "OpenSearch cannot be had: " << reason;
+    if (!reason.empty()) GTEST_SKIP() << "OpenSearch is not available: " << reason;
     space_ = testing::UniqueName(RealEnv().NewId().substr(0, 12));
   }
 
@@ -84,7 +84,7 @@ class OpenSearchStoreTest : public ::testing::Test {
   std::string space_;
 };
 
-TEST_F(OpenSearchStoreTest, WriteThatWasCutOffIsUnknownAndWasNotApplied) {
+TEST_F(OpenSearchStoreTest, InterruptedWriteIsUnknownAndNotApplied) {
   FaultProxy proxy(Server().port());
   const auto store = Open(proxy.port());
   proxy.CutRequestAfter(0);
@@ -94,7 +94,7 @@ TEST_F(OpenSearchStoreTest, WriteThatWasCutOffIsUnknownAndWasNotApplied) {
   EXPECT_FALSE(store->Get("work", "a").value());
 }
 
-TEST_F(OpenSearchStoreTest, WriteWhoseAnswerIsLostIsUnknownAndWasApplied) {
+TEST_F(OpenSearchStoreTest, WriteWithALostResponseIsUnknownAndApplied) {
   for (const size_t bytes : {0, 100}) {
     FaultProxy proxy(Server().port());
     const auto store = Open(proxy.port());
@@ -107,7 +107,7 @@ TEST_F(OpenSearchStoreTest, WriteWhoseAnswerIsLostIsUnknownAndWasApplied) {
   }
 }
 
-TEST_F(OpenSearchStoreTest, ReadWhoseAnswerIsLostIsMadeAgain) {
+TEST_F(OpenSearchStoreTest, ReadWithALostResponseIsRetried) {
   FaultProxy proxy(Server().port());
   const auto store = Open(proxy.port());
   Create(*store, "a");
@@ -116,7 +116,7 @@ TEST_F(OpenSearchStoreTest, ReadWhoseAnswerIsLostIsMadeAgain) {
   EXPECT_EQ(proxy.cuts(), 1);
 }
 
-TEST_F(OpenSearchStoreTest, ClusterThatIsNotThereIsUnavailable) {
+TEST_F(OpenSearchStoreTest, UnreachableClusterIsUnavailable) {
   FaultProxy proxy(Server().port());
   const auto store = Open(proxy.port());
   proxy.Refuse(true);
@@ -128,7 +128,7 @@ TEST_F(OpenSearchStoreTest, ClusterThatIsNotThereIsUnavailable) {
   EXPECT_EQ(store->Claim(NewClaim()).error().code, Code::kUnavailable);
 }
 
-TEST_F(OpenSearchStoreTest, ClaimWhoseAnswerIsLostIsFoundByItsId) {
+TEST_F(OpenSearchStoreTest, ClaimWithALostResponseIsFoundByItsId) {
   std::atomic<bool> lose = false;
   HttpRelay relay(Server().port(), {},
                   [&](const HttpServerRequest& request,
@@ -149,7 +149,7 @@ TEST_F(OpenSearchStoreTest, ClaimWhoseAnswerIsLostIsFoundByItsId) {
   EXPECT_EQ(store->Claim(NewClaim(10)).value().size(), 1u);
 }
 
-TEST_F(OpenSearchStoreTest, ClaimThatNeverArrivedIsMadeWhenItIsRepeated) {
+TEST_F(OpenSearchStoreTest, LostClaimIsMadeWhenRepeated) {
   std::atomic<bool> lose = false;
   HttpRelay relay(Server().port(),
                   [&](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
@@ -166,7 +166,7 @@ TEST_F(OpenSearchStoreTest, ClaimThatNeverArrivedIsMadeWhenItIsRepeated) {
   EXPECT_EQ(store->Claim(claim).value().at(0).epoch, 1);
 }
 
-TEST_F(OpenSearchStoreTest, BurstsOfRefusalsAreOutlasted) {
+TEST_F(OpenSearchStoreTest, BurstsOfRefusalsAreRetried) {
   for (const int status : {429, 503}) {
     std::atomic<int> refusals = 0;
     HttpRelay relay(Server().port(),
@@ -185,7 +185,7 @@ TEST_F(OpenSearchStoreTest, BurstsOfRefusalsAreOutlasted) {
   }
 }
 
-TEST_F(OpenSearchStoreTest, RefusalsThatDoNotEndLeaveNothingApplied) {
+TEST_F(OpenSearchStoreTest, EndlessRefusalsApplyNothing) {
   std::atomic<bool> busy = false;
   HttpRelay relay(Server().port(), [&](const HttpServerRequest&) -> std::optional<HttpServerReply> {
     if (busy) return Busy(429);
@@ -202,7 +202,7 @@ TEST_F(OpenSearchStoreTest, RefusalsThatDoNotEndLeaveNothingApplied) {
 }
 
 // A node with room for one of two items.
-TEST_F(OpenSearchStoreTest, ItemsThatAreTurnedDownAreSentAgainByThemselves) {
+TEST_F(OpenSearchStoreTest, RejectedItemsAreResentAlone) {
   std::atomic<int> bulks = 0;
   HttpRelay relay(
       Server().port(), [&](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
@@ -229,7 +229,7 @@ TEST_F(OpenSearchStoreTest, ItemsThatAreTurnedDownAreSentAgainByThemselves) {
 }
 
 // Every search returns the first one's result.
-TEST_F(OpenSearchStoreTest, StaleSearchesNeitherClaimTwiceNorForever) {
+TEST_F(OpenSearchStoreTest, StaleSearchesNeitherClaimTwiceNorLoop) {
   std::mutex mutex;
   std::optional<std::string> first;
   std::atomic<bool> stale = true;
@@ -255,7 +255,7 @@ TEST_F(OpenSearchStoreTest, StaleSearchesNeitherClaimTwiceNorForever) {
   EXPECT_EQ(behind->Claim(NewClaim(10)).value().at(0).key, "d");
 }
 
-TEST_F(OpenSearchStoreTest, RefreshThatNeverComesHidesRecordsButHarmsNone) {
+TEST_F(OpenSearchStoreTest, MissingRefreshOnlyDelaysRecords) {
   std::atomic<bool> refreshes = false;
   HttpRelay relay(Server().port(),
                   [&](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
@@ -274,7 +274,7 @@ TEST_F(OpenSearchStoreTest, RefreshThatNeverComesHidesRecordsButHarmsNone) {
   EXPECT_TRUE(store->Claim(NewClaim()).value().empty());
 }
 
-TEST_F(OpenSearchStoreTest, RefreshThatFailsIsToldToWhoScans) {
+TEST_F(OpenSearchStoreTest, FailedRefreshFailsAScan) {
   HttpRelay relay(Server().port(),
                   [&](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
                     if (!Asks(request, "_refresh")) return std::nullopt;
@@ -285,7 +285,7 @@ TEST_F(OpenSearchStoreTest, RefreshThatFailsIsToldToWhoScans) {
 }
 
 // A cluster may retry a write by itself and then report its own first try as a conflict.
-TEST_F(OpenSearchStoreTest, ConflictWithOneselfIsNotTakenForSomebodyElses) {
+TEST_F(OpenSearchStoreTest, ConflictWithOwnFirstTryIsNotAConflict) {
   HttpRelay relay(Server().port(), {},
                   [&](const HttpServerRequest& request,
                       const net::HttpResponse&) -> std::optional<HttpServerReply> {
@@ -299,7 +299,7 @@ TEST_F(OpenSearchStoreTest, ConflictWithOneselfIsNotTakenForSomebodyElses) {
   EXPECT_EQ(written.version, store->Get("work", "a").value()->version);
 }
 
-TEST_F(OpenSearchStoreTest, AnswersThatLeaveItemsOutAreUnknown) {
+TEST_F(OpenSearchStoreTest, IncompleteResponsesAreUnknown) {
   HttpRelay relay(Server().port(), {},
                   [&](const HttpServerRequest& request,
                       const net::HttpResponse&) -> std::optional<HttpServerReply> {
@@ -310,7 +310,7 @@ TEST_F(OpenSearchStoreTest, AnswersThatLeaveItemsOutAreUnknown) {
   EXPECT_EQ(Put(*store, NewRecord("a")).error().code, Code::kUnknownOutcome);
 }
 
-TEST_F(OpenSearchStoreTest, DateHeaderServesWhereTheManagersClockMayNotBeRead) {
+TEST_F(OpenSearchStoreTest, DateHeaderIsUsedIfTheManagersClockIsForbidden) {
   std::atomic<bool> date = true;
   HttpRelay relay(Server().port(),
                   [&](const HttpServerRequest& request) -> std::optional<HttpServerReply> {
@@ -335,7 +335,7 @@ TEST_F(OpenSearchStoreTest, DateHeaderServesWhereTheManagersClockMayNotBeRead) {
   EXPECT_NE(blind.error().hint.find("cluster:monitor/nodes/stats"), std::string::npos);
 }
 
-TEST_F(OpenSearchStoreTest, ReadOnlyIndexTakesNothingAndSaysHowToMendIt) {
+TEST_F(OpenSearchStoreTest, ReadOnlyIndexRefusesWritesWithAHint) {
   const auto store = Open();
   Create(*store, "a");
   for (const char* block : {"read_only_allow_delete", "read_only", "write"}) {
@@ -351,12 +351,12 @@ TEST_F(OpenSearchStoreTest, ReadOnlyIndexTakesNothingAndSaysHowToMendIt) {
   EXPECT_EQ(store->Claim(NewClaim()).value().at(0).epoch, 1);
 }
 
-TEST_F(OpenSearchStoreTest, IndexThatIsDeletedIsNotCreatedAgainBehindItsUsersBack) {
+TEST_F(OpenSearchStoreTest, DeletedIndexIsNotRecreatedSilently) {
   const auto store = Open();
   Create(*store, "a");
   const Record old = store->Get("work", "a").value().value();
   Server().Call("DELETE", Index());
-  // A cluster that just started says so too: it is believed after a while.
+  // A cluster that just started reports the same, so it is believed only after a while.
   EXPECT_EQ(store->Get("work", "a").error().code, Code::kUnavailable);
   while (store->Get("work", "a").error().code == Code::kUnavailable) {
   }
@@ -372,7 +372,7 @@ TEST_F(OpenSearchStoreTest, IndexThatIsDeletedIsNotCreatedAgainBehindItsUsersBac
   EXPECT_EQ(Put(*store, old).error().code, Code::kNotFound);
 }
 
-TEST_F(OpenSearchStoreTest, SchemasOfOthersAreRefused) {
+TEST_F(OpenSearchStoreTest, OtherSchemasAreRefused) {
   const std::string name = space_ + "_records";
   Server().Call("PUT", "/" + name + "-000001",
                 R"({"mappings":{"_meta":{"muster_schema":99}},"aliases":{")" + name + R"(":{},")" +
@@ -390,7 +390,7 @@ TEST_F(OpenSearchStoreTest, SchemasOfOthersAreRefused) {
   EXPECT_EQ(foreign.error().code, Code::kIncompatible);
 }
 
-TEST_F(OpenSearchStoreTest, ManyThatOpenANewStoreAtOnceShareOne) {
+TEST_F(OpenSearchStoreTest, ConcurrentFirstOpensShareOneStore) {
   std::vector<std::unique_ptr<Store>> stores(8);
   {
     std::vector<std::jthread> threads;
@@ -400,7 +400,7 @@ TEST_F(OpenSearchStoreTest, ManyThatOpenANewStoreAtOnceShareOne) {
   for (const auto& store : stores) EXPECT_TRUE(store->Get("work", "a").value());
 }
 
-TEST_F(OpenSearchStoreTest, NothingIsRefreshedByItself) {
+TEST_F(OpenSearchStoreTest, NothingIsRefreshedAutomatically) {
   const auto store = Open();
   const Json settings = ParseJson(Server().Call("GET", Index() + "/_settings"), "answer").value();
   EXPECT_EQ(settings.front()["settings"]["index"]["refresh_interval"], "-1");
@@ -408,7 +408,7 @@ TEST_F(OpenSearchStoreTest, NothingIsRefreshedByItself) {
 
 // Workers claim and complete while the server is killed and restarted. No epoch is granted twice,
 // nothing acknowledged is lost, and everything gets done.
-TEST_F(OpenSearchStoreTest, KilledServerLosesNothingAndGivesNoEpochTwice) {
+TEST_F(OpenSearchStoreTest, KilledServerLosesNothingAndGrantsNoEpochTwice) {
   constexpr int kItems = 300;
   OpenSearchServer server;  // its own: it is killed
   const auto setup = Open(server.port());

@@ -10,7 +10,7 @@ Result<net::OpenSearchEndpoint> OpenSearchEndpointOf(const Url& url) {
   // It has neither a refresh nor reads by id that see the last write, so claims could not be
   // decided.
   if (endpoint->aws_service == "aoss" || url.host.ends_with(".aoss.amazonaws.com")) {
-    return Error{Code::kInvalid, "OpenSearch Serverless cannot keep what a store promises",
+    return Error{Code::kInvalid, "OpenSearch Serverless cannot provide a store's guarantees",
                  "use a domain of Amazon OpenSearch Service, or DynamoDB"};
   }
   std::string prefix = url.path;

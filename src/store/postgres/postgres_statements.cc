@@ -32,8 +32,7 @@ constexpr std::string_view kTake = R"(
                     * interval '1 millisecond')";
 
 // Rows being claimed by others are skipped, not waited for. The lock re-checks each row's current
-// version; one that changed since the statement began is no longer where it was picked, and so left
-// alone.
+// version; a row that changed since the statement began has another ctid, and is left alone.
 constexpr std::string_view kPick = R"(
   picked AS MATERIALIZED (
     SELECT ctid, due FROM {table}

@@ -102,7 +102,7 @@ class PostgresOutage : public PostgresStoreTest {
   static inline std::unique_ptr<PostgresServer> own_;
 };
 
-TEST_F(PostgresStoreTest, SixteenFirstOpensAtOnceMakeOneSchema) {
+TEST_F(PostgresStoreTest, ConcurrentFirstOpensCreateOneSchema) {
   std::atomic<int> opened = 0;
   {
     std::vector<std::jthread> threads;
@@ -162,7 +162,7 @@ TEST_F(PostgresStoreTest, AMissingDatabaseIsNotFound) {
   EXPECT_EQ(error.code, Code::kNotFound) << error.ToString();
 }
 
-TEST_F(PostgresStoreTest, ARoleThatMayNotCreateWorksInASchemaThatIsThere) {
+TEST_F(PostgresStoreTest, RoleWithoutCreateCanUseAnExistingSchema) {
   const std::string guarded = server_->UrlAs("guarded:open%20sesame");
   EXPECT_EQ(OpenError(guarded).code, Code::kPermission);
   Open();
@@ -183,7 +183,7 @@ TEST_F(PostgresStoreTest, ARoleThatMayNotCreateWorksInASchemaThatIsThere) {
                 ", " + space_ + ".schema_version FROM guarded");
 }
 
-TEST_F(PostgresStoreTest, ARoleThatOwnsAnEmptySchemaNeedsNoMore) {
+TEST_F(PostgresStoreTest, OwnerOfAnEmptySchemaNeedsNoOtherPrivileges) {
   server_->Exec("CREATE SCHEMA " + space_ + " AUTHORIZATION guarded");
   auto store = Open(server_->UrlAs("guarded:open%20sesame"));
   ASSERT_TRUE(store);
@@ -205,7 +205,7 @@ TEST_F(PostgresStoreTest, AReadOnlyServerReadsAndRefusesToWrite) {
   EXPECT_TRUE(found->has_value());
 }
 
-TEST_F(PostgresStoreTest, CommitsAreDurableAlsoWhereTheRoleSaysOtherwise) {
+TEST_F(PostgresStoreTest, CommitsAreDurableWhateverTheRolesDefault) {
   auto store = Open(server_->Url() + "?application_name=durable");
   server_->Exec("ALTER DATABASE " + server_->database() + " SET synchronous_commit = off");
   auto second = Open(server_->Url());
@@ -219,7 +219,7 @@ TEST_F(PostgresStoreTest, CommitsAreDurableAlsoWhereTheRoleSaysOtherwise) {
   EXPECT_EQ(server_->Exec("SELECT owner FROM " + Table()), "on");
 }
 
-TEST_F(PostgresOutage, AServerThatRestartsIsReachedAgainByTheNextCall) {
+TEST_F(PostgresOutage, NextCallReconnectsAfterARestart) {
   auto store = Open();
   const Record record = Create(*store, "a");
   server_->Restart();
@@ -229,7 +229,7 @@ TEST_F(PostgresOutage, AServerThatRestartsIsReachedAgainByTheNextCall) {
   EXPECT_GT(claimed->front().version, record.version);
 }
 
-TEST_F(PostgresOutage, AServerThatIsDownIsUnavailableUntilItIsBack) {
+TEST_F(PostgresOutage, StoppedServerIsUnavailableUntilItRestarts) {
   auto store = Open(server_->Url(), kImpatient);
   Create(*store, "a");
   server_->Kill();
@@ -244,7 +244,7 @@ TEST_F(PostgresOutage, AServerThatIsDownIsUnavailableUntilItIsBack) {
   EXPECT_FALSE(store->Get("work", "b")->has_value());
 }
 
-TEST_F(PostgresOutage, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
+TEST_F(PostgresOutage, PausedServerTimesOutAndAWriteIsUnknown) {
   auto store = Open(server_->Url(), kImpatient);
   const Record record = Create(*store, "a");
   const auto start = std::chrono::steady_clock::now();
@@ -261,7 +261,7 @@ TEST_F(PostgresOutage, APausedServerIsGivenUpInTimeAndAWriteIsInDoubt) {
 }
 
 // The server commits on a request's last byte. An unsent byte must not be sent later.
-TEST_F(PostgresOutage, ARequestThatAPausedServerDoesNotTakeIsKnownNotToBeApplied) {
+TEST_F(PostgresOutage, UnsentRequestToAPausedServerIsNotApplied) {
   auto store = Open(server_->Url() + "?application_name=" + space_, kImpatient);
   std::vector<Change> changes;
   for (int i = 0; i < 100; ++i) {  // far more than the network buffers
@@ -281,7 +281,7 @@ TEST_F(PostgresOutage, ARequestThatAPausedServerDoesNotTakeIsKnownNotToBeApplied
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM " + Table()), "0");
 }
 
-TEST_F(PostgresStoreTest, AStatementThatWaitsTooLongIsRolledBackAndUnavailable) {
+TEST_F(PostgresStoreTest, StatementTimeoutIsRolledBackAndUnavailable) {
   auto store = Open(server_->Url(), kImpatient);
   const Record record = Create(*store, "a");
   const std::string hold = "BEGIN; LOCK TABLE " + Table() + "; SELECT pg_sleep(60)";
@@ -300,7 +300,7 @@ TEST_F(PostgresStoreTest, AStatementThatWaitsTooLongIsRolledBackAndUnavailable) 
   EXPECT_EQ(store->Get("work", "a")->value().version, record.version);
 }
 
-TEST_F(PostgresStoreTest, AConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent) {
+TEST_F(PostgresStoreTest, ConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent) {
   FaultProxy proxy(server_->port());
   auto store = Open(server_->Url(proxy.port()));
   Create(*store, "a");
@@ -324,7 +324,7 @@ TEST_F(PostgresStoreTest, AConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent
 
 // The request is cut after every possible number of bytes, then the reply: success is reported only
 // if the change is there, and "nothing was applied" only if it is not.
-TEST_F(PostgresStoreTest, AWriteCutAnywhereIsNeverAFalseSuccessOrFailure) {
+TEST_F(PostgresStoreTest, WriteCutAnywhereIsNeverAFalseSuccessOrFailure) {
   FaultProxy proxy(server_->port());
   auto observer = Open();
   for (const bool in_reply : {false, true}) {
@@ -362,7 +362,7 @@ TEST_F(PostgresStoreTest, AWriteCutAnywhereIsNeverAFalseSuccessOrFailure) {
   }
 }
 
-TEST_F(PostgresStoreTest, AClaimWhoseReplyIsLostIsAnsweredTheSameWhenRepeated) {
+TEST_F(PostgresStoreTest, ClaimWithALostResponseGivesTheSameResultWhenRepeated) {
   FaultProxy proxy(server_->port());
   auto observer = Open();
   for (int i = 0; i < 10; ++i) Create(*observer, "k" + std::to_string(i));
@@ -385,7 +385,7 @@ TEST_F(PostgresStoreTest, AClaimWhoseReplyIsLostIsAnsweredTheSameWhenRepeated) {
   EXPECT_EQ(store->Claim(second)->size(), 7u);
 }
 
-TEST_F(PostgresStoreTest, AReadWhoseReplyIsLostIsRepeatedOnANewConnection) {
+TEST_F(PostgresStoreTest, ReadWithALostResponseIsRepeatedOnANewConnection) {
   FaultProxy proxy(server_->port());
   auto store = Open(server_->Url(proxy.port()));
   Create(*store, "a");
@@ -397,7 +397,7 @@ TEST_F(PostgresStoreTest, AReadWhoseReplyIsLostIsRepeatedOnANewConnection) {
 }
 
 // The commit comes after the last statement's result: its failure must not be missed.
-TEST_F(PostgresStoreTest, AFailureAtCommitIsAFailureOfTheCall) {
+TEST_F(PostgresStoreTest, FailedCommitFailsTheCall) {
   auto store = Open();
   server_->Exec("CREATE FUNCTION " + space_ +
                 ".refuse() RETURNS trigger LANGUAGE plpgsql AS "
@@ -448,7 +448,7 @@ TEST_F(PostgresStoreTest, WritersOfTheSameRecordsInAnyOrderAllFinish) {
   EXPECT_GE(applied, 50 * kRecords);
 }
 
-TEST_F(PostgresStoreTest, AMixedWriteAnswersInTheOrderOfItsChanges) {
+TEST_F(PostgresStoreTest, MixedWriteReturnsResultsInOrder) {
   auto store = Open();
   const Record kept = Create(*store, "m");
   const Record gone = Create(*store, "a");
@@ -484,7 +484,7 @@ TEST_F(PostgresStoreTest, AMixedWriteAnswersInTheOrderOfItsChanges) {
   EXPECT_FALSE((*again)[2].applied);
 }
 
-TEST_F(PostgresStoreTest, ClaimsAndWritesGoDownTheIndexAmongManyFinishedRecords) {
+TEST_F(PostgresStoreTest, ClaimsAndWritesUseTheIndexAmongManyFinishedRecords) {
   auto store = Open();
   server_->Exec("INSERT INTO " + Table() +
                 " (kind, queue, key, version, due, owner, attempt, body) "
@@ -537,7 +537,7 @@ TEST_F(PostgresStoreTest, ClaimsAndWritesGoDownTheIndexAmongManyFinishedRecords)
   EXPECT_EQ(store->Claim(NewClaim(100))->size(), 10u);
 }
 
-TEST_F(PostgresStoreTest, ARecordDueBeforeTheLastOneClaimedIsFoundWhenNothingElseIsDue) {
+TEST_F(PostgresStoreTest, RecordBelowTheDueFloorIsFoundWhenNothingElseIsDue) {
   auto store = Open();
   Create(*store, "a");
   ASSERT_EQ(store->Claim(NewClaim())->size(), 1u);
@@ -548,7 +548,7 @@ TEST_F(PostgresStoreTest, ARecordDueBeforeTheLastOneClaimedIsFoundWhenNothingEls
   EXPECT_EQ(claimed->front().epoch, 2);
 }
 
-TEST_F(PostgresStoreTest, WritesElsewhereWakeAWaiterLongBeforeItsTimeOut) {
+TEST_F(PostgresStoreTest, WritesOfOthersWakeAWaiterBeforeItsTimeout) {
   auto waiter = Open();
   auto writer = Open();
   std::atomic<int> woken = 0;
@@ -565,7 +565,7 @@ TEST_F(PostgresStoreTest, WritesElsewhereWakeAWaiterLongBeforeItsTimeOut) {
   }));
 }
 
-TEST_F(PostgresStoreTest, AWaitEndsByItsTimeOutOrAStopWithAndWithoutNotifications) {
+TEST_F(PostgresStoreTest, TimeoutAndStopEndAWaitWithAndWithoutNotifications) {
   FaultProxy proxy(server_->port());
   auto store = Open(server_->Url(proxy.port()));
   for (const bool listening : {true, false}) {
@@ -611,7 +611,7 @@ TEST_F(PostgresStoreTest, MoreThreadsThanConnectionsTakeTurns) {
             2);
 }
 
-TEST_F(PostgresStoreTest, OperatorsSeeTheStateInAView) {
+TEST_F(PostgresStoreTest, StateIsVisibleInAView) {
   auto store = Open();
   Create(*store, "a");
   Create(*store, "b");

@@ -1,4 +1,4 @@
-// Backend specifics: files, their damage, and sudden death.
+// Backend specifics: files, damage, and kills.
 
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -38,7 +38,7 @@ Change NewChange(const std::string& key) {
   return Change::Put(Record{.kind = "work", .queue = "q", .key = key}, Due::Now());
 }
 
-TEST_F(SqliteStoreTest, ManyMayOpenANewFileAtOnce) {
+TEST_F(SqliteStoreTest, NewFileCanBeOpenedConcurrently) {
   for (int round = 0; round < 20; ++round) {
     const std::string url = Url() + std::to_string(round);
     std::vector<std::jthread> threads;
@@ -55,7 +55,7 @@ TEST_F(SqliteStoreTest, ManyMayOpenANewFileAtOnce) {
   }
 }
 
-TEST_F(SqliteStoreTest, ANewFileIsForItsOwnerAloneAndSoAreThoseBesideIt) {
+TEST_F(SqliteStoreTest, NewFileAndItsCompanionsArePrivate) {
   const auto store = Open().value();
   const Change change = NewChange("a");
   ASSERT_TRUE(store->Write({&change, 1}));
@@ -65,10 +65,10 @@ TEST_F(SqliteStoreTest, ANewFileIsForItsOwnerAloneAndSoAreThoseBesideIt) {
     EXPECT_EQ(entry.status().permissions(), perms::owner_read | perms::owner_write) << entry.path();
     ++files;
   }
-  EXPECT_GE(files, 2) << "the log beside it";
+  EXPECT_GE(files, 2) << "the write-ahead log";
 }
 
-TEST_F(SqliteStoreTest, AFileThatIsThereKeepsItsPermissions) {
+TEST_F(SqliteStoreTest, ExistingFileKeepsItsPermissions) {
   std::ofstream(Path()).close();
   std::filesystem::permissions(Path(), static_cast<std::filesystem::perms>(0640));
   const auto store = Open().value();
@@ -88,7 +88,7 @@ TEST_F(SqliteStoreTest, NewerSchemaIsRefusedAndLeftAlone) {
   EXPECT_EQ(SqliteSchemaVersion(*db, "muster").value(), 99);
 }
 
-TEST_F(SqliteStoreTest, OperatorReadsTheStateInWords) {
+TEST_F(SqliteStoreTest, StateIsReadableInSql) {
   auto store = Open().value();
   for (const char* key : {"a", "b", "c"}) {
     const Change change = NewChange(key);
@@ -160,13 +160,13 @@ TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
               0);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    FILE* told = fdopen(ends[0], "r");
+    FILE* output = fdopen(ends[0], "r");
     char line[100];
-    for (int lines = 0; fgets(line, sizeof line, told) != nullptr; ++lines) {
+    for (int lines = 0; fgets(line, sizeof line, output) != nullptr; ++lines) {
       acknowledged.insert(std::string(line, strcspn(line, "\n")));
       if (lines == 40 + 17 * round) kill(child, SIGKILL);
     }
-    fclose(told);
+    fclose(output);
     waitpid(child, nullptr, 0);
   }
   auto store = Open().value();
@@ -177,7 +177,7 @@ TEST_F(SqliteStoreTest, AcknowledgedWritesSurviveKill9) {
   EXPECT_EQ(db->QueryText("PRAGMA integrity_check").value(), "ok");
 }
 
-TEST_F(SqliteStoreTest, OfWhatIsWrittenTogetherNothingIsAppliedThatFails) {
+TEST_F(SqliteStoreTest, FailedChangesOfAGroupAreNotApplied) {
   auto store = Open().value();
   auto db = sql::SqliteDb::Open(Path(), sql::SqliteDb::Mode::kExisting, 1s).value();
   ASSERT_TRUE(

@@ -1,4 +1,4 @@
-# Writes problems.jsonl: plans, and all that must be found wrong in each as "LINE:COLUMN: REASON".
+# Writes problems.jsonl: plans, and all problems of each as "LINE:COLUMN: REASON".
 import json
 import pathlib
 GOOD="""plan: small

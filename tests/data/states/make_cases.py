@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """make_cases.py > cases.jsonl: the table of cases that tests/states/cases_test runs.
 
-Each case is written down here with what must come of it, by what the Amazon States Language and the
-documentation of Step Functions say; nothing is computed by the program under test.
+Each case has its expected result, according to the Amazon States Language and the documentation of Step
+Functions; nothing is computed by the program under test.
 """
 import json
 
@@ -459,7 +459,7 @@ doubled = {"D%d" % i: {"Type": "Pass", "Parameters": {"t.$": "States.Format('{}{
 doubled["D15"] = {"Type": "Succeed"}
 case("a value that grows beyond the limit", doubled, "D0", {"t": "x" * 16}, error="States.DataLimitExceeded")
 
-# What is different every time.
+# Values that differ every time.
 for function in ("States.UUID()", "States.Format('{}', States.UUID())"):
     case(function, {"A": {"Type": "Pass", "Parameters": {"u.$": function}, "Next": "C"}, "C": {"Type": "Choice", "Choices": [{"Variable": "$.u", "StringMatches": "*-*-4*-*-*", "Next": "E"}], "Default": "F"},
          "E": {"Type": "Pass", "Result": "a UUID", "End": True}, "F": {"Type": "Fail"}}, "A", {}, output="a UUID")

@@ -21,11 +21,11 @@ namespace {
 void ReadPlan(std::string_view bytes) {
   const auto checked = plan::ParsePlan(bytes, "plan.yaml", {});
   if (!checked.plan) return;
-  // What a run pins must be readable when it goes on.
+  // The plan that a run stores must be readable when it resumes.
   if (!plan::ReadCanonical(plan::Canonical(*checked.plan))) __builtin_trap();
 }
 
-// Two parts: the transforms, and documents a line.
+// Two parts: the transforms, and documents, one per line.
 void ApplyTransforms(std::string_view bytes) {
   const auto [yaml, documents] = TakePart(bytes);
   const auto parsed = pipeline::ParseTransforms(std::string(yaml), "transforms.yaml");
@@ -100,7 +100,7 @@ void FillSql(std::string_view bytes) {
 }
 
 void ReadUrl(std::string_view bytes) {
-  // A reference to a secret would read a file of this machine, perhaps one without an end.
+  // A secret reference would read a file of this machine, perhaps an endless one.
   if (bytes.find("${") != std::string_view::npos) return;
   static_cast<void>(ParseUrl(bytes));
   static_cast<void>(store::ParseStoreUrl(std::string(bytes)));
@@ -113,7 +113,7 @@ void ReadLetters(std::string_view bytes) {
   for (const auto& [group, letters] : log->letters()) ReadAll(*log->Read(letters), CheckBody);
 }
 
-// What a line says comes out again as it went in.
+// An event survives a round trip.
 void ReadEvent(std::string_view bytes) {
   const auto append = events::AppendFromJson(bytes, "line 1");
   if (!append) return;

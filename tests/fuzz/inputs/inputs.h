@@ -10,29 +10,29 @@
 
 namespace muster::fuzz {
 
-// Something that reads bytes from outside. It may refuse them, but neither crash, throw nor hang.
+// A reader of external bytes. It may reject them, but must not crash, throw or hang.
 struct Input {
   std::string_view name;
   void (*take)(std::string_view bytes) = nullptr;
 };
 
-std::span<const Input> FileInputs();     // what users write, and what is migrated
-std::span<const Input> MachineInputs();  // state machines and what they compute
-std::span<const Input> RecordInputs();   // what lies in stores and beside data
-std::span<const Input> WireInputs();     // requests to `serve`, and answers of AWS and stores
-std::span<const Input> ServiceInputs();  // sources that speak to a service, by its answers
+std::span<const Input> FileInputs();     // users' files and migrated data
+std::span<const Input> MachineInputs();  // state machines and expressions
+std::span<const Input> RecordInputs();   // records of stores, and metadata next to data
+std::span<const Input> WireInputs();     // requests to `serve`, and responses of AWS and stores
+std::span<const Input> ServiceInputs();  // responses to sources that call a service
 
-// The first byte as a choice among `count`, taken off the bytes.
+// Removes the first byte and returns it as a choice among `count`.
 size_t TakeChoice(std::string_view& bytes, size_t count);
 
 // The part before the first line "---", and the rest.
 std::pair<std::string_view, std::string_view> TakePart(std::string_view bytes);
 
-// The path of a file with this content and the end of its name, the same one every time; in
-// MUSTER_FUZZ_FOLDER, or here.
+// The path of a file with this content and extension, always the same one, in MUSTER_FUZZ_FOLDER or
+// the current folder.
 std::string FileWith(std::string_view content, std::string_view end);
 
-// Reads all documents of a source, as far as it gives them.
+// Reads all documents of a source, up to the first error.
 void ReadAll(pipeline::Source& source, void (*each)(const pipeline::Document& document));
 
 }  // namespace muster::fuzz

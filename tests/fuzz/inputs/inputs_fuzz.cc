@@ -1,5 +1,5 @@
-// Everything that reads bytes from outside, but for src/lucene. One program has all of it, so that
-// it costs one link; MUSTER_FUZZ names the input that is fuzzed, `list` prints all names.
+// Fuzzes everything that reads external bytes, except src/lucene. One program for all, so that it
+// costs one link; MUSTER_FUZZ names the input to fuzz, `list` prints all names.
 
 #include <cstdint>
 #include <cstdlib>
@@ -28,7 +28,7 @@ Input Chosen() {
   }
   for (const Input& input : AllInputs()) std::cout << input.name << '\n';
   std::cout.flush();
-  std::_Exit(name == "list" ? 0 : 2);  // libFuzzer takes any other exit for a failure
+  std::_Exit(name == "list" ? 0 : 2);  // libFuzzer treats any other exit as a failure
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ size_t TakeChoice(std::string_view& bytes, size_t count) {
   if (bytes.empty()) return 0;
   const auto choice = static_cast<size_t>(static_cast<unsigned char>(bytes.front()));
   bytes.remove_prefix(1);
-  // Digits and letters in seeds can be read by people.
+  // Digits and letters keep seeds readable.
   return (choice >= 'a' ? choice - 'a' + 10 : choice >= '0' ? choice - '0' : choice) % count;
 }
 

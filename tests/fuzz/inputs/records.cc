@@ -11,7 +11,7 @@
 namespace muster::fuzz {
 namespace {
 
-// What can be read can be written, and is then the same.
+// A record that can be read is unchanged after a round trip.
 template <class Body>
 void RoundTrip(const std::string& text) {
   const auto body = Body::FromJson(text);

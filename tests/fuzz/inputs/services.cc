@@ -11,10 +11,10 @@ namespace muster::fuzz {
 namespace {
 
 constexpr size_t kMostAnswers = 40;
-constexpr int kRunsOfAServer = 500;  // it remembers every request
+constexpr int kRunsOfAServer = 500;  // it records every request
 
-// Answers with the parts of the bytes in turn, and after those with the last one. A client that
-// goes on asking gets a 404.
+// Responds with the parts of the bytes in turn, then repeats the last one. After too many requests
+// a client gets a 404.
 class Service {
  public:
   Service()
@@ -30,7 +30,7 @@ class Service {
 
  private:
   testing::HttpServerReply Reply(const testing::HttpServerRequest& request) {
-    // A login says where the client is to go from there, which is not to be just anywhere.
+    // A login response names the next host, which must not be arbitrary.
     if (request.target.ends_with("/token")) return testing::Answer(200, R"({"access_token":"t"})");
     std::lock_guard lock(mutex_);
     if (++answers_ > kMostAnswers) return testing::Answer(404, "[]");

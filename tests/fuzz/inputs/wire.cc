@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kToken = "an operator's token";
 
-// All of `serve` but its sockets.
+// All of `serve` except its sockets.
 class Served {
  public:
   Served()

@@ -1,7 +1,7 @@
 import { chromium } from "playwright-core";
 
-// One Chromium for a test file; a fresh page, signed in, for each test. What a page says on its
-// console as an error, and what it throws, fails the test that sees it.
+// One Chromium for a test file; a fresh page, logged in, for each test. Console errors and
+// exceptions of the page fail its test.
 export class Browser {
   static async open() {
     const browser = new Browser();
@@ -41,7 +41,7 @@ export class Browser {
   }
 }
 
-// Runs `body` with a page, and sees to it that there was no error on it.
+// Runs `body` with a page, and fails if there was an error on it.
 export async function withPage(browser, stage, options, body) {
   const { page, show, end } = await browser.page(stage, options);
   let failure;

@@ -10,9 +10,9 @@ const simpplr = join(root, "examples/simpplr");
 const items = 10_000;
 const scale = 0.002; // of the example's data
 
-// `muster serve` over a store with real migrations in it: one whose last but one rank fails, one that
-// waits before its next attempt, ten thousand items that a worker goes through, and a replica set with
-// two workers. All of it ends with the stage.
+// `muster serve` on a store with real migrations: one whose last but one rank fails, one that
+// waits before its next attempt, ten thousand items that a worker migrates, and a replica set with
+// two workers. Everything ends with the stage.
 export async function openStage() {
   const folder = mkdtempSync(join(tmpdir(), "muster-web-"));
   const children = new Set();
@@ -114,13 +114,13 @@ export async function openStage() {
       letters: "shards.dead-letters.jsonl",
       run: (...args) => run(muster, args),
       start,
-      mendTask: () => sql(run, "failing.db", "DROP TRIGGER refuse"),
+      fixTask: () => sql(run, "failing.db", "DROP TRIGGER refuse"),
       breakStream: async () => {
         const gone = new Promise((resolve) => server.on("exit", resolve));
         server.kill("SIGKILL");
         await gone;
       },
-      mendStream: serve,
+      restoreStream: serve,
       close,
     };
   } catch (error) {
@@ -167,7 +167,7 @@ function prepareMigrations(folder, run) {
   }
 }
 
-// One file in ten thousand shards of two lines; one line is no JSON.
+// One file in ten thousand shards of two lines; one line is not JSON.
 function prepareWork(folder) {
   const line = (n) => JSON.stringify({ id: String(n).padStart(6, "0"), pad: "x".repeat(104) });
   const lines = Array.from({ length: 2 * items }, (_, n) => line(n));
@@ -190,7 +190,7 @@ async function until(what, holds) {
   }
 }
 
-// The first line that a server prints, when it is ready.
+// The first line that a server prints when it is ready.
 function lineOf(server) {
   return new Promise((resolve, reject) => {
     let text = "";

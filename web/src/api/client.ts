@@ -15,7 +15,7 @@ export function apiPath(...parts: (string | number)[]): string {
   return "/api/v1/" + parts.map((part) => encodeURIComponent(part)).join("/");
 }
 
-// The error of an unsuccessful answer.
+// The error of an unsuccessful response.
 export async function refusal(response: Response): Promise<ApiError> {
   const after = Number(response.headers.get("Retry-After"));
   let problem: Problem = {
@@ -39,7 +39,7 @@ async function request<T>(path: string, init: RequestInit): Promise<T> {
       {
         code: "unavailable",
         message: "the server cannot be reached",
-        hint: "is it still running?",
+        hint: "check that it is still running",
       },
       0,
     );

@@ -50,7 +50,7 @@ function restartSoon(): void {
   // Leaving one page and entering the next changes the topics once.
   setTimeout(() => {
     restartQueued = false;
-    lastEventId = ""; // ids belong to the stream with the topics of before
+    lastEventId = ""; // ids belong to the stream with the earlier topics
     failures = 0;
     open();
   }, 0);
@@ -130,7 +130,7 @@ async function follow(signal: AbortSignal): Promise<void> {
     stayAwake();
     for (;;) {
       const { done, value } = await reader.read();
-      // A replaced stream may still deliver events, for topics of the past.
+      // A replaced stream may still deliver events for its topics.
       if (done || signal.aborted) return;
       stayAwake();
       const events = parser.push(value);
@@ -177,7 +177,7 @@ function useNotifications(listener: () => void): void {
   }, []);
 }
 
-// What the API answers at `path`, as it changes. Renders again on every change of anything.
+// The API's response for `path`, kept up to date. Renders again on every change of any topic.
 export function useLive<T>(path: string | undefined): Topic<T> {
   const [, render] = useReducer((value: number) => value + 1, 0);
   const empty = useRef<Topic<T>>({});

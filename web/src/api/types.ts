@@ -66,11 +66,11 @@ export interface MigrationSummary {
   attempt: number; // Grows with every resume.
   started_at: number;
   ended_at?: number;
-  driven?: boolean; // Of one in progress: whether a process is driving it, by its lease.
+  driven?: boolean; // While in progress: whether a process is driving it, by its lease.
   why?: string; // Not running, or no process is driving it: why, and what to do.
   error?: string;
   tasks: TaskTallies;
-  current_ranks?: number[]; // In which something runs.
+  current_ranks?: number[]; // Ranks with running tasks.
   expected_end_at?: number;
 }
 
@@ -109,11 +109,11 @@ export interface Rank {
   why?: string;
   started_at?: number;
   ended_at?: number;
-  rows?: number; // Of all its tasks, while it is under way; like the next three.
+  rows?: number; // Of all its tasks, while it is in progress; like the next three.
   expected_rows?: number;
   rows_per_second?: number;
   left_ms?: number; // Until it ends, at its current rate; as in `muster watch`.
-  reconciled?: unknown; // What has been counted, as in `muster status --json`.
+  reconciled?: unknown; // The reconciled counts, as in `muster status --json`.
   tasks: ByKey<Task>; // By "PHASE/TASK".
 }
 
@@ -124,7 +124,7 @@ export interface RunAttempt {
   ended_at?: number;
   error?: string; // Why it ended.
   cause?: string;
-  done_again: string[]; // Tasks that it did again although they had succeeded.
+  done_again: string[]; // Succeeded tasks that it repeated.
   tasks: {
     phase: "extract" | "transform";
     task: string;
@@ -132,10 +132,10 @@ export interface RunAttempt {
     status: "RUNNING" | "SUCCEEDED" | "FAILED" | "STOPPED";
     rows?: number;
     error?: string;
-  }[]; // Those that it has begun.
+  }[]; // The tasks it has started.
 }
 
-// As `muster status` has them, in small letters; backoff: it is RUNNING and waits for its next attempt.
+// As in `muster status`, in lower case; backoff: RUNNING, and waiting for its next attempt.
 export type TaskStatus = "waiting" | "running" | "backoff" | "succeeded" | "failed" | "stopped";
 
 export interface Task {
@@ -143,7 +143,7 @@ export interface Task {
   task: string;
   rank: number;
   status: TaskStatus;
-  why?: string; // Of all but running and succeeded: what it waits for, or what became of it.
+  why?: string; // Unless running or succeeded: what it waits for, or how it ended.
   earlier?: boolean; // Succeeded in an earlier attempt of the run and was kept.
   critical?: boolean;
   started_at?: number;
@@ -173,7 +173,7 @@ export interface TaskDetail extends Task {
   output?: string; // JSON text.
   error?: string;
   cause?: string;
-  likely_cause?: string; // The likely cause of errors like it.
+  likely_cause?: string; // The likely cause of such errors.
   remedy?: string;
   log: {
     at: number;
@@ -210,7 +210,7 @@ export interface ActionResult {
     name: string;
     effect?: string;
   }[]; // The tasks, items or streams, the first 1,000.
-  affected?: number; // How many there are in all.
+  affected?: number; // The total number.
   command?: string; // The command that does the same.
 }
 
@@ -229,9 +229,9 @@ export interface WorkSummary {
   quarantined: number;
   unreadable?: number; // Items whose records are damaged, if there are any.
   counts: Counts;
-  documents?: number; // About how many there are in all, once that can be told.
+  documents?: number; // An estimate of the total, once there is one.
   docs_per_second: number;
-  left_ms?: number; // Until all is done, at this rate.
+  left_ms?: number; // Estimated time until all is done.
 }
 
 export interface WorkDetail extends WorkSummary {
@@ -271,7 +271,7 @@ export interface Series {
 }
 
 export interface Items {
-  columns: string[]; // What stands where in an item's array: ["state", "percent", "holder", "due_at", "attempt", "epoch", "read", "failed", "docs_per_second", "fenced"].
+  columns: string[]; // The meaning of an item array's elements: ["state", "percent", "holder", "due_at", "attempt", "epoch", "read", "failed", "docs_per_second", "fenced"].
   holders: ByKey<string>; // Names by number. An item's holder is a number; -1 means none.
   items: ByKey<number[]>;
   truncated?: boolean; // There are more than 100,000 items: the rest is left out.
@@ -307,16 +307,16 @@ export interface ReplicaSummary {
   set: string;
   generation: number;
   phase: "none" | "preparing" | "running" | "unreadable";
-  why?: string; // Not running: why, and who is not ready.
-  reason?: string; // Why this generation was made.
+  why?: string; // Not running: why, and which workers are not ready.
+  reason?: string; // Why this generation was created.
   since_at?: number;
   partitions: number;
   workers: number; // That are alive.
-  ready: number; // Of those with a part.
+  ready: number; // Of those with a partition.
   lag_events?: number;
   lag_ms?: number;
   parked?: number; // Streams.
-  parked_events?: number; // Their events that wait; `lag_events` counts them, too.
+  parked_events?: number; // The events of parked streams; included in `lag_events`.
 }
 
 export interface Member {
@@ -324,7 +324,7 @@ export interface Member {
   phase: "pending" | "ready" | "running" | "stopping" | "stopped" | "dead";
   why?: string; // Why it is not running.
   generation: number;
-  ready: boolean; // For the set's generation
+  ready: boolean; // For the set's generation, or beyond.
   partition?: number;
   handled: number;
   pause_ms?: number;
@@ -338,15 +338,15 @@ export interface ProjectionInfo {
   version: number;
   active: boolean;
   paused: boolean;
-  why?: string; // Why it does not move.
+  why?: string; // Why it makes no progress.
   handled?: number; // Without those that are parked.
   skipped?: number; // Left out by an operator.
-  definition?: string; // The hash of the definition that it was built from, if that is known.
+  definition?: string; // The hash of the definition it was built from, if known.
   parked_events?: number;
   lag_events?: number; // Not handled: beyond the checkpoints, or parked.
   lag_estimated?: boolean; // There are too many to count.
   lag_ms?: number;
-  clear_ms?: number; // Until it has caught up, as it went of late.
+  clear_ms?: number; // Until it has caught up, at its recent rate.
   slot_lag?: number[]; // Events behind, by slot.
   slot_lag_ms?: number[];
   slot_position?: number[];
@@ -366,7 +366,7 @@ export interface ReplicaSet extends ReplicaSummary {
   members: ByKey<Member>; // By id.
   assignment: string[]; // The owner of each slot, by id; empty means none.
   projections: ByKey<ProjectionInfo>; // By "NAME" or, of a version that is not active, "NAME@VERSION".
-  why_no_lag?: string; // Lag is known only where the set's file was given with `--replica`.
+  why_no_lag?: string; // Lag is known only if the set's file was given with `--replica`.
   transitions: {
     at: number;
     generation?: number;
@@ -380,7 +380,7 @@ export interface ReplicaSet extends ReplicaSummary {
 export interface FailureExample {
   kind: "task" | "item" | "stream" | "worker" | "dead_letter" | "store";
   store?: string;
-  run?: string; // The migration
+  run?: string; // The migration, run or set.
   name: string; // "PHASE/TASK", the item, the stream, the document.
   error: string;
   at?: number;
@@ -388,9 +388,9 @@ export interface FailureExample {
 }
 
 export interface FailureGroup {
-  signature: string; // The message without what differs from case to case.
+  signature: string; // The message without its variable parts.
   count: number;
-  kinds: ByKey<number>; // How many of which kind.
+  kinds: ByKey<number>; // Number of failures by kind.
   examples: FailureExample[]; // The first 20; `path` is the API's path of what failed, of a dead letter with `?after=OFFSET&limit=1`.
 }
 
@@ -404,7 +404,7 @@ export interface Failures {
 
 export interface DeadLetterFile {
   run: string;
-  store?: string; // Of the run, if one of the stores knows it.
+  store?: string; // The store of the run, if one of them has it.
   sink?: string;
   letters: number;
   bytes: number;

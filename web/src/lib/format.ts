@@ -1,4 +1,4 @@
-// How numbers, times and sizes are written, everywhere the same.
+// The one format of numbers, times and sizes.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const one = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
@@ -62,7 +62,7 @@ export function clockTime(ms: number): string {
   return clock.format(ms);
 }
 
-// The clock for what is of today, else with the day.
+// Only the time of day if it is today, else with the date.
 export function time(ms: number, now: number): string {
   const sameDay = new Date(ms).toDateString() === new Date(now).toDateString();
   return sameDay ? clock.format(ms) : dayAndClock.format(ms);

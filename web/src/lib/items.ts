@@ -26,7 +26,7 @@ export interface ItemView {
   fenced: number;
 }
 
-// `orders__eu__3__1200`: the collection is what stands before shard and position.
+// `orders__eu__3__1200`: the collection is the part before shard and position.
 export function collectionOf(name: string): string {
   return name.split("__").slice(0, -2).join("__") || name;
 }

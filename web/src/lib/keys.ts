@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 
-// Keys, and what they do, as the sheet behind "?" lists them. The page on top wins where two want
-// the same key.
+// Keys and what they do, as listed in the help behind "?". If two pages use the same key, the topmost
+// wins.
 export interface Key {
   keys: string; // "g m": one after the other
   what: string;

@@ -1,6 +1,6 @@
 import { href } from "./route";
 
-// The page that shows what the API's `path` answers, so that a failure leads to its row.
+// The page for the API's `path`, so that a failure links to its row.
 export function pageOf(path: string, name = ""): string {
   const [address = "", search = ""] = path.split("?");
   const parts = address

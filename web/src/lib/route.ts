@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
-// Where the reader is: `#/work/orders?state=held` is path ["work", "orders"] with one filter. All
-// that a page shows follows from it, so that an address can be kept, sent and opened again.
+// The current page: `#/work/orders?state=held` is path ["work", "orders"] with one filter. It
+// determines everything a page shows, so that an address can be saved and shared.
 export interface Route {
   path: string[];
   query: URLSearchParams;
@@ -44,7 +44,7 @@ export function go(address: string): void {
 
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
-  // Before anything else can happen: an effect would miss what changes until the page is painted.
+  // A layout effect: an ordinary one would miss changes until the page is painted.
   useLayoutEffect(() => {
     const changed = () => setRoute(parseRoute(location.hash));
     addEventListener("hashchange", changed);
@@ -53,8 +53,8 @@ export function useRoute(): Route {
   return route;
 }
 
-// A filter that lives in the address. Setting it replaces the entry in the history: the way back
-// leads to the page before, not through every letter that was typed.
+// Filters are part of the address. Setting one replaces the history entry, so that Back leads to the
+// previous page, not through every letter typed.
 export function setFilters(changes: Query): void {
   const { path, query } = parseRoute(location.hash);
   for (const [name, value] of Object.entries(changes)) {

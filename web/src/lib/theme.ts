@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
-// Dark or light: the system's preference, until the reader chooses.
+// Dark or light: the system's preference, until the user chooses.
 export type Theme = "dark" | "light";
 
 const kept = "muster-theme";

@@ -11,7 +11,7 @@ import { Table } from "../parts/table";
 
 const filesPath = "/api/v1/dead-letters";
 
-// Documents that could not be migrated, by the file that keeps them.
+// Documents that could not be migrated, by dead-letter file.
 export function DeadLettersPage({ query }: { query: URLSearchParams }) {
   const topic = useLive<DeadLetterFiles>(filesPath);
   const now = useNow();
@@ -23,7 +23,7 @@ export function DeadLettersPage({ query }: { query: URLSearchParams }) {
           const run = query.get("run") ?? "";
           const files = Object.entries(all).filter(([, file]) => !run || file.run === run);
           return (
-            <section class="panel" aria-label="Files of dead letters">
+            <section class="panel" aria-label="Dead-letter files">
               <header>
                 <span class="muted">
                   in <code>{folder}</code>
@@ -155,7 +155,7 @@ export function DeadLetterFilePage({ file, query }: { file: string; query: URLSe
       )}
       {page && !page.letters.length && (
         <section class="panel">
-          <Empty>No letter is like that.</Empty>
+          <Empty>No matching letters.</Empty>
         </section>
       )}
       {page?.letters.map((letter, index) => (

@@ -33,13 +33,13 @@ export function FailuresPage({ query }: { query: URLSearchParams }) {
               <div class="filters">
                 <input
                   type="search"
-                  placeholder="Words of an error"
+                  placeholder="Error text"
                   aria-label="Filter failures"
                   value={query.get("q") ?? ""}
                   onInput={(event) => setFilters({ q: event.currentTarget.value })}
                 />
                 <Chips<Kind>
-                  label="Of what"
+                  label="Kind"
                   value={kind}
                   onChange={(value) => setFilters({ kind: value })}
                   choices={[
@@ -58,7 +58,7 @@ export function FailuresPage({ query }: { query: URLSearchParams }) {
               )}
               {groups.length > 0 && !shown.length && (
                 <section class="panel">
-                  <Empty>No failure is like that.</Empty>
+                  <Empty>No matching failures.</Empty>
                 </section>
               )}
               {shown.map((group) => (
@@ -103,7 +103,7 @@ function Group({ group, open, now }: { group: FailureGroup; open: boolean; now: 
               </>
             ),
           },
-          { title: "Of", cell: (one) => <span class="nowrap">{one.run}</span> },
+          { title: "Run", cell: (one) => <span class="nowrap">{one.run}</span> },
           { title: "Error", kind: "words", cell: (one) => one.error },
           { title: "When", cell: (one) => one.at !== undefined && <Ago at={one.at} now={now} /> },
         ]}

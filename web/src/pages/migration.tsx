@@ -81,7 +81,7 @@ function Run({ run, query }: { run: Migration; query: URLSearchParams }) {
           title={rank === undefined ? "Tasks" : `Tasks of rank ${rank}`}
           end={
             <Chips<TaskFilter>
-              label="Which tasks"
+              label="Filter tasks"
               value={filter}
               onChange={(value) => setFilters({ tasks: value })}
               choices={[
@@ -97,7 +97,7 @@ function Run({ run, query }: { run: Migration; query: URLSearchParams }) {
           {rows.length ? (
             <Gantt rows={rows} from={run.started_at} to={end} now={now} />
           ) : (
-            <Empty>No task is like that.</Empty>
+            <Empty>No matching tasks.</Empty>
           )}
           <div class="legend">
             <span>
@@ -215,7 +215,7 @@ function factsOf(run: Migration, now: number): [string, ComponentChildren][] {
     const sum = (of: (one: Rank) => number | undefined) =>
       rows.reduce((all, one) => all + (of(one) ?? 0), 0);
     list.push([
-      "Rows under way",
+      "Rows in progress",
       <>
         {count(sum((one) => one.rows))} <small>of {count(sum((one) => one.expected_rows))}</small>
       </>,

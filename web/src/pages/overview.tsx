@@ -100,10 +100,10 @@ function Everything({ data, query }: { data: Overview; query: URLSearchParams })
         {shown.length ? (
           <MigrationTable migrations={shown} now={now} />
         ) : all.length ? (
-          <Empty>No migration is like that.</Empty>
+          <Empty>No matching migrations.</Empty>
         ) : (
           <Empty>
-            No plan has run here yet. <code>muster run plan.yaml</code> begins one.
+            No plan has run here yet. Start one with <code>muster run plan.yaml</code>.
           </Empty>
         )}
       </section>
@@ -210,7 +210,7 @@ function MigrationTable({ migrations, now }: { migrations: MigrationSummary[]; n
   );
 }
 
-// In progress is what has not ended; whether a process drives it is another question.
+// A run is in progress until it ends, whether or not a process is driving it.
 export function RunState({ run }: { run: MigrationSummary }) {
   if (run.driven !== false) return <State state={run.status} />;
   return (

@@ -4,7 +4,7 @@ import { Bad, Bar, Empty, Panel } from "../parts/bits";
 import { Chart } from "../parts/chart";
 import { Table } from "../parts/table";
 
-// How fast documents move: throughput, latency of bulk writes, rejects; and who does it.
+// How fast documents move: throughput, latency of bulk writes, rejects; and by which workers.
 export function Pipeline({ work }: { work: WorkDetail }) {
   const { series } = work;
   const none = <Empty>Numbers are collected from now on.</Empty>;
@@ -46,7 +46,7 @@ export function Pipeline({ work }: { work: WorkDetail }) {
               format={(value) => short(value) + " ms"}
               lines={[
                 { name: "median", values: series.write_p50_ms ?? [], colour: "series-3" },
-                { name: "99 of 100", values: series.write_p99_ms ?? [], colour: "series-2" },
+                { name: "p99", values: series.write_p99_ms ?? [], colour: "series-2" },
               ]}
             />
           ) : work.latency ? (
@@ -60,7 +60,7 @@ export function Pipeline({ work }: { work: WorkDetail }) {
                 <dd>{duration(work.latency.p50_ms ?? 0)}</dd>
               </div>
               <div>
-                <dt>99 of 100 within</dt>
+                <dt>99 % within</dt>
                 <dd>{duration(work.latency.p99_ms ?? 0)}</dd>
               </div>
             </dl>

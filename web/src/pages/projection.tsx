@@ -7,7 +7,7 @@ import { Chart } from "../parts/chart";
 import { State } from "../parts/state";
 import { Table } from "../parts/table";
 
-// One projection of a set: how far behind, until when, and what is parked.
+// One projection of a set: how far behind it is, when it will have caught up, and what is parked.
 export function Projection(props: {
   name: string;
   set: ReplicaSet;
@@ -119,11 +119,11 @@ function stateOf(set: ReplicaSet, projection: ProjectionInfo): string {
 function clearOf(projection: ProjectionInfo): string {
   if (projection.lag_events === undefined) return "unknown";
   if (projection.lag_events === 0) return "caught up";
-  if (projection.clear_ms === undefined) return "never, as it goes now";
+  if (projection.clear_ms === undefined) return "never at this rate";
   return duration(projection.clear_ms);
 }
 
-// The set offers them as "pause NAME". Of pausing and going on, only one makes sense.
+// The set's actions are named "pause NAME". Only one of pause and resume applies.
 function actionsOf(set: ReplicaSet, name: string): ByKey<Action> {
   const actions: ByKey<Action> = {};
   for (const verb of ["pause", "resume", "replay"]) {

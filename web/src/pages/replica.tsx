@@ -84,7 +84,7 @@ function Set({ set, stream }: { set: ReplicaSet; stream: string }) {
               }))}
           />
         ) : (
-          <Empty>No worker has come yet.</Empty>
+          <Empty>No worker has joined yet.</Empty>
         )}
       </Panel>
       <Members members={members} generation={set.generation} now={now} />
@@ -108,7 +108,7 @@ function Set({ set, stream }: { set: ReplicaSet; stream: string }) {
             ))}
           </ol>
         ) : (
-          <Empty>Nothing has changed since the server looks.</Empty>
+          <Empty>No transitions since the server started.</Empty>
         )}
       </Panel>
       <Panel title="The same on the command line">
@@ -144,7 +144,7 @@ function noteOf(member: Member): string {
   return member.ready ? "ready" : "not ready";
 }
 
-// How many workers may have a part.
+// Limits the number of workers that get a partition.
 function Scale({ set }: { set: ReplicaSet }) {
   const [workers, setWorkers] = useState(set.scale === undefined ? "" : String(set.scale));
   const scale = set.actions["scale"];
@@ -156,7 +156,7 @@ function Scale({ set }: { set: ReplicaSet }) {
         type="number"
         min="1"
         placeholder="all workers"
-        aria-label="At most so many workers"
+        aria-label="Maximum number of workers"
         value={workers}
         onInput={(event) => setWorkers(event.currentTarget.value)}
       />

@@ -21,7 +21,8 @@ export function ReplicasPage() {
               <ReplicaTable sets={Object.values(data.replica_sets)} now={now} />
             ) : (
               <Empty>
-                No replica set has run here yet. <code>muster replica run FILE</code> begins one.
+                No replica set has run here yet. Start one with <code>muster replica run FILE</code>
+                .
               </Empty>
             )}
           </section>

@@ -59,7 +59,7 @@ function Task({ task }: { task: TaskDetail }) {
     ]);
   }
   if (task.next_try_at !== undefined && task.next_try_at > now) {
-    facts.push(["Tried again in", duration(task.next_try_at - now)]);
+    facts.push(["Next attempt in", duration(task.next_try_at - now)]);
   }
   if (task.rows !== undefined) {
     facts.push([
@@ -101,13 +101,13 @@ function Task({ task }: { task: TaskDetail }) {
       {task.attempts.length > 0 && <Attempts task={task} now={now} />}
       <div class="columns">
         <Panel title="Input">
-          <Value label="Input" value={task.input} none="It has not begun." />
+          <Value label="Input" value={task.input} none="Not started yet." />
         </Panel>
         <Panel title="Output">
           <Value
             label="Output"
             value={task.output}
-            none={task.status === "failed" ? "None: it failed." : "It has not ended yet."}
+            none={task.status === "failed" ? "None: it failed." : "Not finished yet."}
           />
         </Panel>
       </div>

@@ -20,7 +20,8 @@ export function WorkPage() {
               <WorkTable runs={Object.values(work)} />
             ) : (
               <Empty>
-                Nothing is shared among workers here. <code>muster worker SOURCE SINK</code> begins.
+                No shared migrations here yet. Start one with <code>muster worker SOURCE SINK</code>
+                .
               </Empty>
             )}
           </section>

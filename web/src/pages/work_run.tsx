@@ -103,7 +103,7 @@ function factsOf(work: WorkDetail): [string, ComponentChildren][] {
       ),
     ],
   ];
-  // Items that are done in a moment are gone before their holder's speed is known.
+  // Short items are done before their holder's speed is known.
   const speed = Math.max(work.docs_per_second, work.series.docs_per_second?.at(-1) ?? 0);
   if (work.state !== "finished") facts.push(["Speed", rate(speed)]);
   if (work.left_ms !== undefined) facts.push(["Done in", duration(work.left_ms)]);
@@ -165,9 +165,7 @@ function ItemsView(props: {
           </div>
           {data.truncated && <span class="end muted">the first 100,000 only</span>}
         </header>
-        {!names.length && (
-          <Empty>{all.length ? "No item is like that." : "No items are made yet."}</Empty>
-        )}
+        {!names.length && <Empty>{all.length ? "No matching items." : "No items yet."}</Empty>}
         {names.length > 0 && props.view === "list" && (
           <ItemList names={names} item={item} now={now} chosen={chosen} onChoose={choose} />
         )}

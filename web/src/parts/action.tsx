@@ -95,7 +95,7 @@ function Preview(props: {
       onClose={props.onClose}
       footer={
         <>
-          <button onClick={props.onClose}>Leave it</button>
+          <button onClick={props.onClose}>Dismiss</button>
           <button
             class={props.danger ? "danger" : "primary"}
             disabled={!preview || busy || !!error}
@@ -119,7 +119,7 @@ function Preview(props: {
           </span>
         </p>
       )}
-      {!preview && !error && <p class="muted">Asking what it would affect…</p>}
+      {!preview && !error && <p class="muted">Loading the preview…</p>}
       {preview && (
         <>
           <p>{preview.what}</p>

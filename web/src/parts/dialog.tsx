@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-// A modal dialog; Escape and a click beside it close it.
+// A modal dialog; Escape and a click outside close it.
 export function Dialog(props: {
   title: string;
   onClose: () => void;

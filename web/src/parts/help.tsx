@@ -23,7 +23,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           </Fragment>
         ))}
         <kbd>Enter</kbd>
-        <span>opens what is selected</span>
+        <span>opens the selected row</span>
         <kbd>Esc</kbd>
         <span>closes a dialog, leaves a field</span>
       </div>

@@ -6,7 +6,7 @@ import { State } from "./state";
 
 const rowHeight = 32;
 const view = 560;
-const step = 16; // rows are made for several turns of the wheel, not at every pixel
+const step = 16; // rows are rendered in steps of this many, not at every pixel scrolled
 
 const columns = [
   "Item",
@@ -21,7 +21,7 @@ const columns = [
   "Fenced",
 ];
 
-// The same as the map in words. Only the rows in sight are there.
+// The same as the map, as text. Only the visible rows are rendered.
 export function ItemList(props: {
   names: string[];
   item: (name: string) => ItemView;

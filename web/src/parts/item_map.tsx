@@ -12,7 +12,7 @@ const padding = 12;
 const beyond = 300;
 
 // All items at a glance, on a canvas: tens of thousands of elements would be slow. The arrow keys go
-// from item to item, which is then read out; Enter opens it.
+// from item to item, which is then announced; Enter opens it.
 export function ItemMap(props: {
   names: string[];
   item: (name: string) => ItemView;

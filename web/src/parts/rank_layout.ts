@@ -70,7 +70,7 @@ function layersOf(ranks: { rank: number; needs: number[] }[]): number[][] {
   const depth = (rank: number): number => {
     const known = depths.get(rank);
     if (known !== undefined) return known;
-    depths.set(rank, 0); // ends a circle, which no valid plan has
+    depths.set(rank, 0); // breaks a cycle; valid plans have none
     const before = (needs.get(rank) ?? []).filter((need) => needs.has(need)).map(depth);
     const own = before.length ? Math.max(...before) + 1 : 0;
     depths.set(rank, own);

@@ -128,13 +128,13 @@ export function SlotChart(props: {
         </svg>
       )}
       <p class="muted slot-note">
-        {under >= 0 ? describeSlot(props, under) : "Point at a slot to read it."}
+        {under >= 0 ? describeSlot(props, under) : "Point at a slot for details."}
       </p>
     </div>
   );
 }
 
-// A few events behind is nothing; the scale grows by powers of ten.
+// A few events behind don't matter; the scale grows by powers of ten.
 export function heat(lag: number): number {
   if (lag <= 0) return 0;
   return Math.min(5, 1 + Math.floor(Math.log10(lag)));

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-// How a state looks: a colour and, for those who see none, a shape and a word.
+// How a state looks: a colour and, for users who cannot tell colours apart, a shape and a word.
 export type Look = "running" | "done" | "waiting" | "backoff" | "failed";
 
 const shapes: Record<Look, JSX.Element> = {

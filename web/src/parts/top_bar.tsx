@@ -76,7 +76,7 @@ function LiveBadge() {
       <button
         class="plain"
         onClick={reconnectNow}
-        aria-label={`${connection.why}; connects again in ${next} s. Connect now`}
+        aria-label={`${connection.why}; reconnects in ${next} s. Connect now`}
       >
         reconnect
       </button>
