@@ -14,17 +14,17 @@ namespace muster::change {
 
 // Which changes of a PostgreSQL database become events.
 struct FollowOptions {
-  std::string source;               // postgresql://…
-  std::string name = "follow";      // of the slot, publications and checkpoints: [a-z0-9_]+
-  std::vector<std::string> tables;  // "orders" or "shop.orders"
-  std::vector<Outbox> outboxes;
+  std::string source;                    // postgresql://…
+  std::string name = "follow";           // of the slot, publications and checkpoints: [a-z0-9_]+
+  std::vector<std::string> tables = {};  // "orders" or "shop.orders"
+  std::vector<Outbox> outboxes = {};
   bool once = false;  // return when all that was committed before the call is in the log
 };
 
 struct FollowReport {
-  int64_t events = 0;    // appended by this process
-  int64_t rejected = 0;  // changes among them that could not be events
-  std::string position;  // how far the source's log is followed
+  int64_t events = 0;         // appended by this process
+  int64_t rejected = 0;       // changes among them that could not be events
+  std::string position = {};  // how far the source's log is followed
 };
 
 // Notified on the thread that follows.

@@ -21,12 +21,21 @@ Status CheckOptions(const FollowOptions& options) {
                "use up to 40 lower-case letters, digits and underscores"};
 }
 
-// "shop.orders" as "shop"."orders"; a name without a schema is in public.
-std::string Quoted(const std::string& table) {
+struct TableParts {
+  std::string schema;
+  std::string table;
+};
+
+// Of "shop.orders"; a name without a schema is in public.
+TableParts PartsOf(const std::string& table) {
   const size_t dot = table.find('.');
-  const bool has_schema = dot != std::string::npos;
-  return sql::PgIdentifier(has_schema ? table.substr(0, dot) : "public") + "." +
-         sql::PgIdentifier(has_schema ? table.substr(dot + 1) : table);
+  if (dot == std::string::npos) return {"public", table};
+  return {table.substr(0, dot), table.substr(dot + 1)};
+}
+
+std::string Quoted(const std::string& table) {
+  const TableParts parts = PartsOf(table);
+  return sql::PgIdentifier(parts.schema) + "." + sql::PgIdentifier(parts.table);
 }
 
 std::string Joined(const std::vector<std::string>& parts, std::string_view separator) {
@@ -96,13 +105,14 @@ Status FollowSource::Check() {
 
 Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
                                 std::vector<std::string>& problems) {
+  const TableParts parts = PartsOf(table);
   MUSTER_ASSIGN(
       const sql::PgResult found,
-      Ask("SELECT relkind, relreplident, EXISTS (SELECT FROM pg_index WHERE indrelid = "
-          "pg_class.oid "
-          "AND indisprimary), pg_has_role(relowner, 'member'), relpersistence FROM pg_class "
-          "WHERE oid = to_regclass(" +
-          sql::PgLiteral(Quoted(table)) + ")"));
+      Ask("SELECT relkind, relreplident, EXISTS (SELECT FROM pg_index "
+          "WHERE indrelid = c.oid AND indisprimary), pg_has_role(relowner, 'member'), "
+          "relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+          "WHERE nspname = " +
+          sql::PgLiteral(parts.schema) + " AND relname = " + sql::PgLiteral(parts.table)));
   if (found.rows() == 0) {
     problems.push_back("there is no table '" + table + "'");
     return {};

@@ -78,8 +78,9 @@ class FollowTest : public ::testing::Test {
   void SetUp() override {
     if (server_ == nullptr) GTEST_SKIP() << PostgresServer::Unavailable();
     server_->Exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
-    server_->Exec("DROP PUBLICATION IF EXISTS muster_shop");
-    server_->Exec("DROP PUBLICATION IF EXISTS muster_shop_outbox");
+    server_->Exec(
+        "SET client_min_messages = error; "
+        "DROP PUBLICATION IF EXISTS muster_shop, muster_shop_outbox");
     server_->Clear();
     server_->Exec("CREATE TABLE orders (id int PRIMARY KEY, note text)");
     OpenLog("log.db");
@@ -193,7 +194,7 @@ TEST_F(FollowTest, LargeValuesThatStayTheSameAreNamed) {
 }
 
 TEST_F(FollowTest, NothingIsLostOrRepeatedWhenAppendsFail) {
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (const uint64_t seed : {1, 2}) {
     MustFollow();
     const size_t before = Events().size();
     server_->Exec("DELETE FROM orders");
@@ -263,7 +264,7 @@ TEST_F(FollowTest, AnotherProcessStandsByAndTakesOver) {
 
 TEST_F(FollowTest, EverythingThatIsMissingIsNamedAtOnce) {
   server_->Exec("CREATE TABLE keyless (n int); CREATE VIEW seen AS SELECT 1 AS n");
-  server_->Exec("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN");
+  server_->Exec("CREATE ROLE reader LOGIN");
   FollowOptions options = Options();
   options.source = server_->UrlAs("reader");
   options.tables = {"orders", "keyless", "seen", "absent"};

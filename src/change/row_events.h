@@ -57,10 +57,10 @@ class RowEvents {
  private:
   struct Table {
     sql::PgRelation relation;
-    std::string name;         // without the schema if that is public
-    std::vector<size_t> key;  // indices of columns
+    std::string name;              // without the schema if that is public
+    std::vector<size_t> key = {};  // indices of columns
     const Outbox* outbox = nullptr;
-    std::vector<size_t> of_outbox;  // id, type, payload, metadata if any, then the stream's
+    std::vector<size_t> of_outbox = {};  // id, type, payload, metadata if any, then the stream's
   };
 
   Result<const Table*> Find(uint32_t oid) const;

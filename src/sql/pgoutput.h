@@ -32,10 +32,10 @@ struct PgColumn {
 // Describes a table before its first change, and again after the table has changed.
 struct PgRelation {
   uint32_t oid = 0;
-  std::string schema;
-  std::string table;
+  std::string schema = {};
+  std::string table = {};
   char identity = 'd';  // pg_class.relreplident: 'f' sends whole old rows
-  std::vector<PgColumn> columns;
+  std::vector<PgColumn> columns = {};
 };
 
 struct PgField {

@@ -109,8 +109,8 @@ Result<PgLsn> PgReplication::CreateSlot(const std::string& name) {
   if (!answer && answer.error().code == Code::kUnavailable && connection_->lost()) {
     return Error{Code::kUnknownOutcome, answer.error().message, answer.error().hint};
   }
-  MUSTER_TRY(answer);
-  const auto lsn = answer->rows() == 1 ? ParsePgLsn(answer->Text(0, 1)) : std::nullopt;
+  MUSTER_ASSIGN(const PgResult slot, std::move(answer));
+  const auto lsn = slot.rows() == 1 ? ParsePgLsn(slot.Text(0, 1)) : std::nullopt;
   if (!lsn) return Error{Code::kInternal, connection_->Place() + ": the new slot has no position"};
   return *lsn;
 }
