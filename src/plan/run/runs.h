@@ -162,14 +162,17 @@ class Runs {
   Status SetDue(const RunState& run, store::Due due);
   Status Renew(const RunState& run);
   void Release(const RunState& run);
-  Status WhileRenewing(const RunState& run, const std::function<Status()>& work);
+  // Does work that may take longer than a lease. It is asked to stop when the lease is lost; then
+  // kLeaseLost, whatever came of the work.
+  Status WhileRenewing(const RunState& run,
+                       const std::function<Status(const std::stop_token& stop)>& work);
   Status PrepareGate(const RunState& run);
   // Renews the lease, publishes progress and watches for a drain, until `done`. Fails once the
   // lease is lost.
   Status Attend(const RunState& run, const std::stop_token& done);
   Result<bool> IsDrained(const RunState& run);
-  Status EndCancelled(const RunState& run, const std::string& cause);
-  Status MarkCancelled(const RunState& run);
+  Status EndCancelled(const RunState& run, const std::string& cause, const std::stop_token& stop);
+  Status MarkCancelled(const RunState& run, const std::stop_token& stop);
 
   store::Store& store_;
   states::States& states_;

@@ -39,14 +39,15 @@ Result<bool> Runs::IsDrained(const RunState& run) {
   return true;
 }
 
-Status Runs::EndCancelled(const RunState& run, const std::string& cause) {
+Status Runs::EndCancelled(const RunState& run, const std::string& cause,
+                          const std::stop_token& stop) {
   MUSTER_TRY(states_.Stop(run.execution, "Cancelled", cause));
-  return MarkCancelled(run);
+  return MarkCancelled(run, stop);
 }
 
 // Runs the state machine that was stored with the run when it began, since the plan may be gone: it
 // sets the migration's status and stops what continues on remote services.
-Status Runs::MarkCancelled(const RunState& run) {
+Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   const Json machine = CancelMachineOf(record);
   if (machine.is_null()) return {};
@@ -70,7 +71,7 @@ Status Runs::MarkCancelled(const RunState& run) {
   }
   // A conflict: another process is cancelling it too.
   if (!begun && begun.error().code != Code::kConflict) return begun;
-  MUSTER_TRY(states_.Work({}, name));
+  MUSTER_TRY(states_.Work(stop, name));
   MUSTER_ASSIGN(const auto marked, states_.Find(name));
   if (marked && marked->status == states::ExecutionStatus::kSucceeded) return {};
   return Error{Code::kUnavailable,
@@ -83,10 +84,11 @@ Status Runs::MarkCancelled(const RunState& run) {
 
 Status Runs::Cancel(const std::string& id) {
   MUSTER_ASSIGN(const RunState run, Find(id));
-  if (run.status == RunStatus::kInProgress) return EndCancelled(run, "by 'muster cancel'");
+  if (run.status == RunStatus::kInProgress) return EndCancelled(run, "by 'muster cancel'", {});
   if (run.status == RunStatus::kCancelled) {
     MUSTER_ASSIGN(const auto marked, states_.Find(run.execution + ".c"));
-    if (!marked || marked->status != states::ExecutionStatus::kSucceeded) return MarkCancelled(run);
+    if (!marked || marked->status != states::ExecutionStatus::kSucceeded)
+      return MarkCancelled(run, {});
   }
   return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
 }

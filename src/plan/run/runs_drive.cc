@@ -57,19 +57,26 @@ Status Runs::Renew(const RunState& run) { return SetDue(run, store::Due::After(k
 // Best effort: the lease ends by itself.
 void Runs::Release(const RunState& run) { static_cast<void>(SetDue(run, store::Due::Now())); }
 
-Status Runs::WhileRenewing(const RunState& run, const std::function<Status()>& work) {
+Status Runs::WhileRenewing(const RunState& run,
+                           const std::function<Status(const std::stop_token& stop)>& work) {
   MUSTER_TRY(Renew(run));
   std::stop_source ended;
+  std::stop_source lost;
+  Status renewed;
   Status worked;
   env_.RunAll({[&] {
-                 // A failed renewal shows at the next write of the run's record.
-                 while (env_.Sleep(kRenewEvery, ended.get_token())) static_cast<void>(Renew(run));
+                 while (env_.Sleep(kRenewEvery, ended.get_token())) {
+                   renewed = Renew(run);
+                   if (renewed || IsTransient(renewed.error().code)) continue;
+                   lost.request_stop();
+                   return;
+                 }
                },
                [&] {
-                 worked = Guarded("run '" + run.id + "'", work);
+                 worked = Guarded("run '" + run.id + "'", [&] { return work(lost.get_token()); });
                  ended.request_stop();
                }});
-  return worked;
+  return lost.stop_requested() ? renewed : worked;
 }
 
 // Must be known before anything begins: which calls are tasks, and whether the run drains.
@@ -151,9 +158,11 @@ Status Runs::Attend(const RunState& run, const std::stop_token& done) {
     gate_->Close();
     if (!IsDrained(run).value_or(false)) continue;
     // Stopping what continues elsewhere may take longer than a lease.
-    cancelled = WhileRenewing(run, [&] {
-                  return EndCancelled(run, "by 'muster cancel --drain'");
-                }).has_value();
+    const Status ended = WhileRenewing(run, [&](const std::stop_token& lost) {
+      return EndCancelled(run, "by 'muster cancel --drain'", lost);
+    });
+    if (!ended && ended.error().code == Code::kLeaseLost) return ended;
+    cancelled = ended.has_value();
   }
   return {};
 }

@@ -120,8 +120,8 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
     }
     // The started machine does not do what is asked for now.
     if (begun) {
-      MUSTER_TRY(WhileRenewing(run, [&] {
-        return EndCancelled(run, "to go on by another plan, or to do parts of it again");
+      MUSTER_TRY(WhileRenewing(run, [&](const std::stop_token& lost) {
+        return EndCancelled(run, "to go on by another plan, or to do parts of it again", lost);
       }));
     }
   }
