@@ -196,10 +196,14 @@ class Follower {
 
   Result<FollowReport> Run() {
     Backoff backoff(env_, stop_, {.first = 500ms, .longest = 15s});
-    while (!stop_.stop_requested()) {
+    bool is_done = false;
+    while (!is_done && !stop_.stop_requested()) {
       const int64_t before = report_.events;
-      const Status ended = Session();
-      if (ended) break;
+      const auto ended = Session();
+      if (ended) {
+        is_done = *ended;
+        continue;
+      }
       const Code code = ended.error().code;
       if (stop_.stop_requested() && code == Code::kCancelled) break;
       // kConflict: another process follows, or has just followed.
@@ -208,12 +212,15 @@ class Follower {
       observer_.Waits(ended.error());
       if (!backoff.Pause()) break;
     }
+    if (options_.once && !is_done) {
+      return Error{Code::kCancelled, "stopped before everything was in the log"};
+    }
     return report_;
   }
 
  private:
-  // Until a stop is requested, or everything is there that was asked for.
-  Status Session() {
+  // Until a stop is requested, or everything is there that was asked for: then true.
+  Result<bool> Session() {
     MUSTER_ASSIGN(FollowSource source, FollowSource::Open(options_));
     MUSTER_TRY(source.Check());
     MUSTER_ASSIGN(const auto found, log_.Read());
@@ -245,9 +252,9 @@ class Follower {
         report_.position = sql::PgLsnText(session.stored().end);
         observer_.Advanced(report_);
       }
-      if (options_.once && session.HasReached(mark, position)) break;
+      if (options_.once && session.HasReached(mark, position)) return true;
     }
-    return {};
+    return false;
   }
 
   // Says that a slot is about to exist, before it does: what is found later under that name is ours
@@ -291,14 +298,15 @@ Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
   return Follower(log, options, observer, env, std::move(stop)).Run();
 }
 
-Status Unfollow(events::EventLog& log, const FollowOptions& options, Env& /*env*/) {
+Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& /*env*/) {
   MUSTER_ASSIGN(FollowSource source, FollowSource::Open(options));
-  MUSTER_TRY(source.Remove());
+  MUSTER_ASSIGN(const bool any, source.Remove());
   FollowLog checkpoints(log, options.name);
   MUSTER_ASSIGN(auto last, checkpoints.Read());
-  if (!last || last->phase == FollowCheckpoint::Phase::kEnded) return {};
+  if (!last || last->phase == FollowCheckpoint::Phase::kEnded) return any;
   last->phase = FollowCheckpoint::Phase::kEnded;
-  return checkpoints.Write(*last, {});
+  MUSTER_TRY(checkpoints.Write(*last, {}));
+  return true;
 }
 
 }  // namespace muster::change

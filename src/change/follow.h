@@ -18,7 +18,8 @@ struct FollowOptions {
   std::string name = "follow";           // of the slot, publications and checkpoints: [a-z0-9_]+
   std::vector<std::string> tables = {};  // "orders" or "shop.orders"
   std::vector<Outbox> outboxes = {};
-  bool once = false;  // return when all that was committed before the call is in the log
+  // Return when everything committed before the call is in the log; kCancelled: stopped earlier.
+  bool once = false;
 };
 
 struct FollowReport {
@@ -52,8 +53,8 @@ class FollowObserver {
 Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
                             FollowObserver& observer, Env& env, std::stop_token stop);
 
-// Removes the slot and the publications. Following the source again starts anew. kConflict: a
-// process still follows it. Repeatable. Needs only `source` and `name`.
-Status Unfollow(events::EventLog& log, const FollowOptions& options, Env& env);
+// Removes the slot and the publications; whether any existed. Following the source again starts
+// anew. kConflict: a process still follows it. Needs only `source` and `name`.
+Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& env);
 
 }  // namespace muster::change

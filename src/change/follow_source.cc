@@ -96,7 +96,7 @@ Status FollowSource::Check() {
     MUSTER_TRY(CheckTable(outbox.table, true, problems));
   }
   if (options_.tables.empty() && options_.outboxes.empty()) {
-    problems.emplace_back("no table is named");
+    problems.emplace_back("no table is named: name tables or outboxes");
   }
   if (problems.empty()) return {};
   return Error{Code::kInvalid,
@@ -283,7 +283,7 @@ Result<sql::PgLsn> FollowSource::Position() {
   return sql::ParsePgLsn(answer.Text(0, 0)).value_or(0);
 }
 
-Status FollowSource::Remove() {
+Result<bool> FollowSource::Remove() {
   MUSTER_ASSIGN(const sql::PgResult slot,
                 Ask("SELECT active_pid FROM pg_replication_slots WHERE slot_name = " +
                     sql::PgLiteral(Slot())));
@@ -296,10 +296,15 @@ Status FollowSource::Remove() {
   if (slot.rows() == 1) {
     MUSTER_TRY(Ask("SELECT pg_drop_replication_slot(" + sql::PgLiteral(Slot()) + ")", true));
   }
+  bool any = slot.rows() == 1;
   for (const std::string& name : Publications()) {
+    MUSTER_ASSIGN(const sql::PgResult found,
+                  Ask("SELECT FROM pg_publication WHERE pubname = " + sql::PgLiteral(name)));
+    if (found.rows() == 0) continue;
+    any = true;
     MUSTER_TRY(Ask("DROP PUBLICATION IF EXISTS " + sql::PgIdentifier(name), true));
   }
-  return {};
+  return any;
 }
 
 }  // namespace muster::change

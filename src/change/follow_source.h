@@ -48,8 +48,8 @@ class FollowSource {
   // The end of what is written of the source's log.
   Result<sql::PgLsn> Position();
 
-  // Removes the slot and the publications, as far as they exist.
-  Status Remove();
+  // Removes the slot and the publications; whether any existed.
+  Result<bool> Remove();
 
  private:
   FollowSource(FollowOptions options, std::string uri) : options_(options), uri_(std::move(uri)) {}

@@ -313,12 +313,22 @@ TEST_F(FollowTest, ASlotOfAnotherLogIsLeftAlone) {
 
 TEST_F(FollowTest, UnfollowRemovesEverythingAndCanBeRepeated) {
   MustFollow();
-  for (int i = 0; i < 2; ++i) {
-    const Status removed = Unfollow(*log_, Options(), RealEnv());
+  for (const bool existed : {true, false}) {
+    const auto removed = Unfollow(*log_, Options(), RealEnv());
     ASSERT_TRUE(removed) << removed.error().ToString();
+    EXPECT_EQ(*removed, existed);
     EXPECT_EQ(server_->Exec("SELECT count(*) FROM pg_publication"), "0");
     EXPECT_EQ(server_->Exec("SELECT count(*) FROM pg_replication_slots"), "0");
   }
+}
+
+TEST_F(FollowTest, OneThatIsStoppedBeforeTheEndSaysSo) {
+  std::stop_source stop;
+  stop.request_stop();
+  FollowObserver silent;
+  const auto report = Follow(*log_, Options(), silent, RealEnv(), stop.get_token());
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kCancelled);
 }
 
 TEST_F(FollowTest, TablesCanBeAdded) {

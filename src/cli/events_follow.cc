@@ -77,10 +77,12 @@ Result<int> FollowIntoLog(events::EventLog& log, const EventsFollowOptions& give
 Result<int> UnfollowIntoLog(events::EventLog& log, const EventsFollowOptions& given,
                             Context& context) {
   MUSTER_ASSIGN(const change::FollowOptions options, Parse(given));
-  MUSTER_TRY(change::Unfollow(log, options, context.env));
-  const std::string done = "slot muster_" + options.name + " and its publications are removed";
+  MUSTER_ASSIGN(const bool any, change::Unfollow(log, options, context.env));
+  const std::string slot = "slot muster_" + options.name;
+  const std::string done = any ? slot + " and its publications are removed"
+                               : "there is no " + slot + ", and no publication of that name";
   context.out << (context.json ? ToJsonText(Json{{"done", done}}) : done) << '\n';
-  return kDone;
+  return any ? kDone : kNothingToDo;
 }
 
 }  // namespace muster::cli
