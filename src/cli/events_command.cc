@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/events_follow.h"
 #include "cli/exit_codes.h"
 #include "core/json.h"
 #include "events/events.h"
@@ -21,6 +22,7 @@ struct EventsOptions {
   std::string stream;
   int64_t after = 0;
   int64_t limit = 0;  // 0: all
+  EventsFollowOptions follow;
 };
 
 // As many lines as fit in one append, in order.
@@ -195,12 +197,13 @@ Result<int> Read(events::EventLog& log, const EventsOptions& options, Context& c
 }  // namespace
 
 void AddEventsCommand(Command& app, Context& context) {
-  Command command = app.AddCommand("events", "Append to an event log, or read it");
+  Command command = app.AddCommand(
+      "events", "Append to an event log, read it, or fill it with a database's changes");
   command.Group("Keep data moving");
   auto options = std::make_shared<EventsOptions>();
   command.AddOption("ACTION", options->action, "What to do; append reads JSON lines from stdin")
       .Required()
-      .OneOf({"append", "read"});
+      .OneOf({"append", "read", "follow", "unfollow"});
   command.AddOption("LOG", options->log, "The log's URL, as for a store").Required();
   command.AddOption("--stream", options->stream, "Only this one; for read").TypeName("NAME");
   command
@@ -211,18 +214,46 @@ void AddEventsCommand(Command& app, Context& context) {
   command.AddOption("--limit", options->limit, "Maximum number, all by default; for read")
       .TypeName("N")
       .Positive();
+  EventsFollowOptions& follow = options->follow;
+  command.AddOption("--from", follow.source, "The PostgreSQL database whose changes become events")
+      .TypeName("URL");
+  command.AddOption("--table", follow.tables, "A table to follow; can be repeated")
+      .TypeName("NAME")
+      .OneValuePerUse();
+  command
+      .AddOption("--outbox", follow.outboxes,
+                 "A table of events to follow, TABLE?id=COLUMN&...; can be repeated")
+      .TypeName("TABLE")
+      .OneValuePerUse();
+  command.AddOption("--name", follow.name, "Of the replication slot, muster_NAME").TypeName("NAME");
+  command.AddFlag("--once", follow.once, "End when everything committed so far is in the log");
   command.Footer(
       "  muster events append sqlite:shop.db < events.ndjson\n"
       "  muster events read sqlite:shop.db --stream order-1\n"
-      "  muster events read sqlite:shop.db | muster events append sqlite:copy.db");
+      "  muster events read sqlite:shop.db | muster events append sqlite:copy.db\n"
+      "  muster events follow sqlite:shop.db --from postgresql://me@db/app --table orders");
   command.Action(context, [command, options, &context]() -> Result<int> {
-    MUSTER_TRY(command.CheckUse(
-        options->action, {{"--stream", {"read"}}, {"--after", {"read"}}, {"--limit", {"read"}}}));
+    MUSTER_TRY(command.CheckUse(options->action, {{"--stream", {"read"}},
+                                                  {"--after", {"read"}},
+                                                  {"--limit", {"read"}},
+                                                  {"--from", {"follow", "unfollow"}},
+                                                  {"--table", {"follow"}},
+                                                  {"--outbox", {"follow"}},
+                                                  {"--name", {"follow", "unfollow"}},
+                                                  {"--once", {"follow"}}}));
+    const std::string& action = options->action;
+    const bool follows = action == "follow" || action == "unfollow";
+    if (follows && options->follow.source.empty()) {
+      return Error{Code::kInvalid, action + " needs --from",
+                   "name the database whose changes become events"};
+    }
     // A misspelt name must not pass as an empty log.
-    const bool append = options->action == "append";
+    const bool creates = action == "append" || action == "follow";
     MUSTER_ASSIGN(const auto log,
-                  events::OpenEventLog(options->log, context.env, {.create = append}));
-    if (append) return Append(*log, context);
+                  events::OpenEventLog(options->log, context.env, {.create = creates}));
+    if (action == "append") return Append(*log, context);
+    if (action == "follow") return FollowIntoLog(*log, options->follow, context);
+    if (action == "unfollow") return UnfollowIntoLog(*log, options->follow, context);
     return Read(*log, *options, context);
   });
 }

@@ -26,6 +26,7 @@ struct PgOptions {
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds call_timeout{10'000};                  // of one Execute, client side
   std::vector<std::pair<std::string, std::string>> settings = {};  // for the session
+  bool replication = false;  // a session for PgReplication
 };
 
 // A statement, prepared under its name when a connection first uses it; with an empty name it is
@@ -87,6 +88,7 @@ class PgConnection {
  private:
   friend class PgCopyIn;
   friend class PgCopyOut;
+  friend class PgReplication;
 
   // False: the deadline passed, or the thread was interrupted.
   static bool AwaitSocket(int socket, short events, MonoTime deadline);

@@ -52,6 +52,7 @@ class ConnectionParameters {
       if (keyword == "options" || keyword == "client_encoding") continue;
       Add(given->keyword, given->val);
     }
+    if (options.replication) Add("replication", "database");
     Add("options", session_options_.c_str());
     Add(nullptr, nullptr);
   }

@@ -182,6 +182,7 @@ void PostgresServer::Initialise() {
                    "dynamic_shared_memory_type = mmap\n"  // inside the data folder
                    "max_connections = 200\n"
                    "max_wal_size = 4GB\n";
+  if (options_.logical) configuration << "wal_level = logical\n";
   if (!options_.durable) configuration << "fsync = off\nfull_page_writes = off\n";
 }
 

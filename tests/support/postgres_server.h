@@ -22,6 +22,7 @@ class PostgresServer {
 
   struct Options {
     bool durable = false;  // sync at every commit, as in production
+    bool logical = false;  // changes can be decoded
   };
 
   // A database of this process on the server shared by all processes of the test run; without one,

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "change/row_events.h"
 #include "core/metrics.h"
 #include "fuzz/inputs/inputs.h"
 #include "net/opensearch.h"
@@ -130,11 +131,33 @@ void AnswerDynamoDb(std::string_view bytes) {
   if (!json.is_discarded()) static_cast<void>(store::DynamoDbRecordOf(json, "work"));
 }
 
+// Messages, each after its length in two bytes, as one session receives them.
+void Follow(std::string_view bytes) {
+  change::RowEvents rows("fuzz", {change::Outbox{.table = "outbox"}});
+  std::vector<events::StreamAppend> appends;
+  change::ChangePlace place;
+  while (bytes.size() > 2) {
+    const size_t length = static_cast<uint8_t>(bytes[0]) * 256U + static_cast<uint8_t>(bytes[1]);
+    const auto message = sql::DecodePgOutput(bytes.substr(2, length));
+    bytes.remove_prefix(std::min(bytes.size(), length + 2));
+    if (!message) continue;
+    ++place.number;
+    if (const auto* relation = std::get_if<sql::PgRelation>(&*message)) {
+      static_cast<void>(rows.Learn(*relation, {"id"}));
+    } else if (const auto* change = std::get_if<sql::PgChange>(&*message)) {
+      static_cast<void>(rows.Add(*change, place, appends));
+    } else if (const auto* truncate = std::get_if<sql::PgTruncate>(&*message)) {
+      static_cast<void>(rows.Add(*truncate, place, appends));
+    }
+  }
+}
+
 constexpr Input kInputs[] = {{"serve", Serve},
                              {"aws", AnswerAws},
                              {"aws_xml", ReadXml},
                              {"opensearch", AnswerOpenSearch},
-                             {"dynamodb", AnswerDynamoDb}};
+                             {"dynamodb", AnswerDynamoDb},
+                             {"pgoutput", Follow}};
 
 }  // namespace
 

@@ -1,0 +1,310 @@
+#include "change/follow_source.h"
+
+#include <algorithm>
+
+#include "core/url.h"
+#include "sql/postgres_uri.h"
+
+namespace muster::change {
+namespace {
+
+constexpr size_t kMaxName = 40;  // PostgreSQL's names have 63 bytes
+constexpr int kWithMarks = 140'000;
+constexpr std::string_view kOutboxSuffix = "_outbox";
+
+Status CheckOptions(const FollowOptions& options) {
+  const bool good =
+      !options.name.empty() && options.name.size() <= kMaxName &&
+      options.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  if (good) return {};
+  return Error{Code::kInvalid, "'" + options.name + "' is not a name for a slot",
+               "use up to 40 lower-case letters, digits and underscores"};
+}
+
+struct TableParts {
+  std::string schema;
+  std::string table;
+};
+
+// Of "shop.orders"; a name without a schema is in public.
+TableParts PartsOf(const std::string& table) {
+  const size_t dot = table.find('.');
+  if (dot == std::string::npos) return {"public", table};
+  return {table.substr(0, dot), table.substr(dot + 1)};
+}
+
+std::string Quoted(const std::string& table) {
+  const TableParts parts = PartsOf(table);
+  return sql::PgIdentifier(parts.schema) + "." + sql::PgIdentifier(parts.table);
+}
+
+std::string Joined(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<FollowSource> FollowSource::Open(const FollowOptions& options) {
+  MUSTER_TRY(CheckOptions(options));
+  MUSTER_ASSIGN(const Url url, ParseUrl(options.source));
+  if (url.scheme != "postgresql" && url.scheme != "postgres") {
+    return Error{Code::kInvalid, "only PostgreSQL can be followed",
+                 "write postgresql://USER@HOST:PORT/DATABASE"};
+  }
+  MUSTER_ASSIGN(std::string uri, sql::PostgresUri(url, "the source's URL", {}));
+  FollowSource source(options, std::move(uri));
+  MUSTER_ASSIGN(source.connection_, sql::PgConnection::Open({.uri = source.uri_}));
+  return source;
+}
+
+Result<sql::PgResult> FollowSource::Ask(const std::string& sql, bool writes) {
+  const sql::PgStatement statement{.name = "", .sql = sql, .writes = writes, .text_results = true};
+  return connection_->Execute(statement, sql::PgParams());
+}
+
+// Both, even if one is empty: a publication that is created later does not exist for changes that
+// were made before, and the server then ends the stream.
+std::vector<std::string> FollowSource::Publications() const {
+  return {Slot(), Slot() + std::string(kOutboxSuffix)};
+}
+
+Status FollowSource::Check() {
+  std::vector<std::string> problems;
+  MUSTER_ASSIGN(const sql::PgResult server,
+                Ask("SELECT current_setting('wal_level'), pg_is_in_recovery(), "
+                    "rolsuper OR rolreplication OR EXISTS (SELECT FROM pg_roles AS granted "
+                    "WHERE granted.rolname = 'rds_replication' "
+                    "AND pg_has_role(mine.oid, granted.oid, 'member')), current_user "
+                    "FROM pg_roles AS mine WHERE rolname = current_user"));
+  if (server.Text(0, 0) != "logical") {
+    problems.push_back("wal_level is '" + std::string(server.Text(0, 0)) +
+                       "': ALTER SYSTEM SET wal_level = logical, and restart the server");
+  }
+  if (server.Text(0, 1) == "t") problems.emplace_back("the server is a standby: use the primary");
+  if (server.Text(0, 2) != "t") {
+    const std::string user(server.Text(0, 3));
+    problems.push_back("role '" + user + "' may not replicate: ALTER ROLE " +
+                       sql::PgIdentifier(user) + " REPLICATION");
+  }
+  for (const std::string& table : options_.tables) MUSTER_TRY(CheckTable(table, false, problems));
+  for (const Outbox& outbox : options_.outboxes) {
+    MUSTER_TRY(CheckTable(outbox.table, true, problems));
+  }
+  if (options_.tables.empty() && options_.outboxes.empty()) {
+    problems.emplace_back("no table is named: name tables or outboxes");
+  }
+  if (problems.empty()) return {};
+  return Error{Code::kInvalid,
+               connection_->Place() + " cannot be followed:\n  " + Joined(problems, "\n  ")};
+}
+
+Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
+                                std::vector<std::string>& problems) {
+  const TableParts parts = PartsOf(table);
+  MUSTER_ASSIGN(
+      const sql::PgResult found,
+      Ask("SELECT relkind, relreplident, EXISTS (SELECT FROM pg_index "
+          "WHERE indrelid = c.oid AND indisprimary), pg_has_role(relowner, 'member'), "
+          "relpersistence FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+          "WHERE nspname = " +
+          sql::PgLiteral(parts.schema) + " AND relname = " + sql::PgLiteral(parts.table)));
+  if (found.rows() == 0) {
+    problems.push_back("there is no table '" + table + "'");
+    return {};
+  }
+  const std::string_view kind = found.Text(0, 0);
+  const std::string_view identity = found.Text(0, 1);
+  if (kind != "r" && kind != "p") problems.push_back("'" + table + "' is not a table");
+  if (found.Text(0, 4) != "p") {
+    problems.push_back("'" + table + "' is unlogged or temporary: its changes are not in the log");
+  }
+  if (found.Text(0, 3) != "t") {
+    problems.push_back("'" + table +
+                       "' belongs to another role, and only its owner can publish it");
+  }
+  // Publishing such a table would make the application's own updates and deletes fail.
+  const bool has_identity =
+      identity == "f" || identity == "i" || (identity == "d" && found.Text(0, 2) == "t");
+  if (!is_outbox && !has_identity) {
+    problems.push_back("'" + table + "' has no primary key: add one, or ALTER TABLE " +
+                       Quoted(table) + " REPLICA IDENTITY FULL");
+  }
+  return {};
+}
+
+Status FollowSource::Publish() {
+  std::vector<std::string> outboxes;
+  for (const Outbox& outbox : options_.outboxes) outboxes.push_back(outbox.table);
+  const std::vector<std::string> names = Publications();
+  MUSTER_TRY(PublishAs(names[0], options_.tables, "insert, update, delete, truncate"));
+  // Only inserts: no key is needed.
+  return PublishAs(names[1], outboxes, "insert");
+}
+
+Status FollowSource::PublishAs(const std::string& name, const std::vector<std::string>& tables,
+                               const std::string& operations) {
+  std::vector<std::string> wanted;
+  for (const std::string& table : tables) wanted.push_back(Quoted(table));
+  std::sort(wanted.begin(), wanted.end());
+  MUSTER_ASSIGN(const sql::PgResult existing,
+                Ask("SELECT n.nspname, c.relname FROM pg_publication p "
+                    "LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid "
+                    "LEFT JOIN pg_class c ON c.oid = r.prrelid "
+                    "LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = " +
+                    sql::PgLiteral(name)));
+  std::vector<std::string> present;
+  for (int row = 0; row < existing.rows(); ++row) {
+    if (existing.IsNull(row, 1)) continue;  // it has no tables
+    present.push_back(sql::PgIdentifier(existing.Text(row, 0)) + "." +
+                      sql::PgIdentifier(existing.Text(row, 1)));
+  }
+  std::sort(present.begin(), present.end());
+  const std::string quoted = sql::PgIdentifier(name);
+  std::string command;
+  if (existing.rows() == 0) {
+    command = "CREATE PUBLICATION " + quoted +
+              (wanted.empty() ? "" : " FOR TABLE " + Joined(wanted, ", ")) + " WITH (publish = '" +
+              operations + "', publish_via_partition_root = true)";
+  } else if (present == wanted) {
+    return {};
+  } else if (wanted.empty()) {
+    command = "ALTER PUBLICATION " + quoted + " DROP TABLE " + Joined(present, ", ");
+  } else {
+    command = "ALTER PUBLICATION " + quoted + " SET TABLE " + Joined(wanted, ", ");
+  }
+  MUSTER_TRY(Ask(command, true));
+  return {};
+}
+
+Error FollowSource::StartOver(const std::string& why) const {
+  return Error{Code::kIncompatible, connection_->Place() + ": " + why,
+               "some changes are missing: compare what was built from the events, then start over "
+               "with 'muster events unfollow' and 'muster events follow'"};
+}
+
+Result<std::optional<sql::PgLsn>> FollowSource::SlotPosition() {
+  MUSTER_ASSIGN(const sql::PgResult slot,
+                Ask("SELECT plugin, database = current_database(), wal_status, "
+                    "confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = " +
+                    sql::PgLiteral(Slot())));
+  if (slot.rows() == 0) return std::optional<sql::PgLsn>();
+  if (slot.Text(0, 0) != "pgoutput" || slot.Text(0, 1) != "t") {
+    return Error{Code::kIncompatible,
+                 connection_->Place() + ": slot '" + Slot() + "' is for something else",
+                 "choose another --name"};
+  }
+  if (slot.Text(0, 2) == "lost") {
+    return StartOver("the server has removed changes that slot '" + Slot() +
+                     "' had not read yet (max_slot_wal_keep_size)");
+  }
+  const auto position = sql::ParsePgLsn(slot.Text(0, 3));
+  if (!position) return StartOver("slot '" + Slot() + "' has no position");
+  return position;
+}
+
+Result<sql::PgLsn> FollowSource::CreateSlot() {
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  auto created = connection.CreateSlot(Slot());
+  if (created || !IsTransient(created.error().code)) return created;
+  const auto oldest =
+      Ask("SELECT pid, usename, date_trunc('second', now() - xact_start) FROM pg_stat_activity "
+          "WHERE backend_xid IS NOT NULL ORDER BY xact_start LIMIT 1");
+  Error error{Code::kUnavailable, created.error().message};
+  if (oldest && oldest->rows() == 1) {
+    error.message = connection_->Place() + ": a new slot waits for transactions to end; process " +
+                    std::string(oldest->Text(0, 0)) + " of '" + std::string(oldest->Text(0, 1)) +
+                    "' has had one for " + std::string(oldest->Text(0, 2));
+    error.hint = "end it, or wait";
+  }
+  return error;
+}
+
+Result<sql::PgSystem> FollowSource::System() {
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  return connection.Identify();
+}
+
+Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_ASSIGN(const sql::PgSystem system, connection.Identify());
+  const sql::PgSystem& known = checkpoint.system;
+  if (system.id != known.id) {
+    return StartOver("it is another server than the one followed so far (system " + system.id +
+                     ", not " + known.id + ")");
+  }
+  if (system.timeline != known.timeline) {
+    MUSTER_ASSIGN(const auto end, connection.EndOfTimeline(known.timeline, system.timeline));
+    if (!end || *end < checkpoint.end) {
+      return StartOver(
+          "the server went back in time: it was restored, or a standby was promoted "
+          "that lacked changes which are in the log");
+    }
+  }
+  MUSTER_ASSIGN(const auto position, SlotPosition());
+  if (!position) return StartOver("slot '" + Slot() + "' is gone");
+  if (*position > checkpoint.end) {
+    return StartOver("slot '" + Slot() + "' is at " + sql::PgLsnText(*position) +
+                     ", ahead of the log's checkpoint " + sql::PgLsnText(checkpoint.end) +
+                     ": the log was restored, or the slot was read or created by others");
+  }
+  return {};
+}
+
+Result<sql::PgReplication> FollowSource::Stream(const FollowCheckpoint& checkpoint) {
+  MUSTER_ASSIGN(sql::PgReplication stream, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_TRY(stream.Start(Slot(), checkpoint.end, Publications()));
+  return stream;
+}
+
+Result<std::vector<std::string>> FollowSource::KeyOf(uint32_t oid) {
+  MUSTER_ASSIGN(const sql::PgResult found,
+                Ask("SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid "
+                    "AND attnum = ANY(indkey) WHERE indisprimary AND indrelid = " +
+                    std::to_string(oid)));
+  std::vector<std::string> names;
+  for (int row = 0; row < found.rows(); ++row) names.emplace_back(found.Text(row, 0));
+  return names;
+}
+
+Result<std::optional<std::string>> FollowSource::Mark(Env& env) {
+  if (connection_->ServerVersion() < kWithMarks) return std::optional<std::string>();
+  std::string id = env.NewId();
+  MUSTER_TRY(Ask("SELECT pg_logical_emit_message(true, 'muster', '" + id + "')"));
+  return std::optional(std::move(id));
+}
+
+Result<sql::PgLsn> FollowSource::Position() {
+  MUSTER_ASSIGN(const sql::PgResult answer, Ask("SELECT pg_current_wal_lsn()"));
+  return sql::ParsePgLsn(answer.Text(0, 0)).value_or(0);
+}
+
+Result<bool> FollowSource::Remove() {
+  MUSTER_ASSIGN(const sql::PgResult slot,
+                Ask("SELECT active_pid FROM pg_replication_slots WHERE slot_name = " +
+                    sql::PgLiteral(Slot())));
+  if (slot.rows() == 1 && !slot.IsNull(0, 0)) {
+    return Error{Code::kConflict,
+                 connection_->Place() + ": slot '" + Slot() + "' is being read, by process " +
+                     std::string(slot.Text(0, 0)) + " of the server",
+                 "stop 'muster events follow' first"};
+  }
+  if (slot.rows() == 1) {
+    MUSTER_TRY(Ask("SELECT pg_drop_replication_slot(" + sql::PgLiteral(Slot()) + ")", true));
+  }
+  bool any = slot.rows() == 1;
+  for (const std::string& name : Publications()) {
+    MUSTER_ASSIGN(const sql::PgResult found,
+                  Ask("SELECT FROM pg_publication WHERE pubname = " + sql::PgLiteral(name)));
+    if (found.rows() == 0) continue;
+    any = true;
+    MUSTER_TRY(Ask("DROP PUBLICATION IF EXISTS " + sql::PgIdentifier(name), true));
+  }
+  return any;
+}
+
+}  // namespace muster::change

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "change/follow.h"
+#include "change/follow_checkpoint.h"
+#include "muster/result.h"
+#include "sql/postgres_replication.h"
+
+namespace muster::change {
+
+// The database that is followed: what must be there, and what is ours there. Used by one thread.
+class FollowSource {
+ public:
+  // kInvalid: the URL or the name.
+  static Result<FollowSource> Open(const FollowOptions& options);
+
+  // kInvalid names everything that is missing: settings of the server, rights, tables, keys.
+  Status Check();
+
+  // Creates the publications, or changes them to the tables of the options.
+  Status Publish();
+
+  // The slot's position; none: there is no slot. kIncompatible: its changes are lost, or it is no
+  // slot of ours.
+  Result<std::optional<sql::PgLsn>> SlotPosition();
+
+  // kUnavailable: it waits for a transaction, which the message names.
+  Result<sql::PgLsn> CreateSlot();
+
+  // kIncompatible: the source is not the one of the checkpoint, or changes since then are missing.
+  Status CheckContinues(const FollowCheckpoint& checkpoint);
+
+  Result<sql::PgSystem> System();
+
+  // Starts the stream behind the checkpoint. kConflict: another process reads from the slot.
+  Result<sql::PgReplication> Stream(const FollowCheckpoint& checkpoint);
+
+  // The columns of a table's primary key.
+  Result<std::vector<std::string>> KeyOf(uint32_t oid);
+
+  // Writes a mark into the source's log that the stream will contain: everything committed before
+  // it comes before it. None: the server is too old.
+  Result<std::optional<std::string>> Mark(Env& env);
+  // The end of what is written of the source's log.
+  Result<sql::PgLsn> Position();
+
+  // Removes the slot and the publications; whether any existed.
+  Result<bool> Remove();
+
+ private:
+  FollowSource(FollowOptions options, std::string uri) : options_(options), uri_(std::move(uri)) {}
+
+  Result<sql::PgResult> Ask(const std::string& sql, bool writes = false);
+  Status CheckTable(const std::string& table, bool is_outbox, std::vector<std::string>& problems);
+  Status PublishAs(const std::string& name, const std::vector<std::string>& tables,
+                   const std::string& operations);
+  Error StartOver(const std::string& why) const;
+  std::string Slot() const { return "muster_" + options_.name; }
+  std::vector<std::string> Publications() const;
+
+  FollowOptions options_;
+  std::string uri_;
+  std::unique_ptr<sql::PgConnection> connection_;
+};
+
+}  // namespace muster::change
