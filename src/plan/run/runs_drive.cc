@@ -172,7 +172,7 @@ Status Runs::Attend(const RunState& run, const std::stop_token& done) {
     gate_->Close();
     if (!IsDrained(run).value_or(false)) continue;
     // Stopping what continues elsewhere may take longer than a lease.
-    const Status ended = WhileRenewing(run, [&](const std::stop_token& lost) {
+    Status ended = WhileRenewing(run, [&](const std::stop_token& lost) {
       return EndCancelled(run, "by 'muster cancel --drain'", lost);
     });
     if (!ended && ended.error().code == Code::kLeaseLost) return ended;
