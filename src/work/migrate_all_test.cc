@@ -123,6 +123,15 @@ TEST_F(MigrateAllTest, DocumentsOfAShardStayInOrderAndInFullBatches) {
   ASSERT_EQ(listener_.shards.size(), 12U) << "a shard was interrupted by another";
 }
 
+TEST_F(MigrateAllTest, ShardsAreTakenInTheOrderOfTheSource) {
+  pipeline::MemorySource source{5};
+  std::vector<int> expected;
+  for (int i = 0; i < 60; ++i) source.Add("a", {.id = std::to_string(i), .body = "{}"});
+  for (int shard = 0; shard < 12; ++shard) expected.push_back(shard);
+  ASSERT_TRUE(RunWith(source, sink_, {.shard_concurrency = 1}));
+  EXPECT_EQ(listener_.shards, expected);
+}
+
 TEST_F(MigrateAllTest, ShardsAtOnceLoseNothing) {
   const auto counts = Run({.shard_concurrency = 4});
   ASSERT_TRUE(counts);
