@@ -189,7 +189,7 @@ Result<SalesforceLogin> LoginOf(const Url& url) {
   const bool by_key = !login.key.empty() && !login.user.empty() && login.client_secret.empty();
   const bool by_secret = !login.client_secret.empty() && login.key.empty() && login.user.empty();
   if (!by_key && !by_secret) {
-    return WrongUrl("logging in requires client_secret, or user and key");
+    return WrongUrl("client_secret, or user and key, are required to log in");
   }
   return login;
 }
