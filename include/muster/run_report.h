@@ -20,6 +20,13 @@ namespace muster::plan {
 enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
 std::string NameOf(PartState state);  // "WAITING", …
 
+// An error as a Catch of a state machine leaves it.
+struct CaughtError {
+  std::string error = {};
+  std::string cause = {};
+};
+Json ToJson(const CaughtError& error);  // {"Error":…,"Cause":…}
+
 // A failure as reported, and the likely cause of failures like it.
 struct FailureReport {
   std::string error;

@@ -8,14 +8,14 @@
 namespace muster::change {
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr RecordFormat kFormat{"follow_checkpoint", 1};
 
 using Phase = FollowCheckpoint::Phase;
 constexpr EnumNames<Phase, 3> kPhases{
     {{{Phase::kCreating, "creating"}, {Phase::kFollowing, "following"}, {Phase::kEnded, "ended"}}}};
 
 std::string ToText(const FollowCheckpoint& checkpoint) {
-  return ToJsonText({{"v", kFormat},
+  return ToJsonText({{kVersionField, kFormat.version},
                      {"phase", kPhases.NameOf(checkpoint.phase)},
                      {"system", checkpoint.system.id},
                      {"timeline", checkpoint.system.timeline},

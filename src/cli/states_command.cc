@@ -185,7 +185,7 @@ class StatesRun {
       std::string details = said.empty() ? "" : ToJsonText(said);
       if (details.size() > 100) details = details.substr(0, 100) + "…";
       table.AddRow({{std::to_string(event.id)},
-                    {states::FormatTimestamp(event.time)},
+                    {FormatTimestamp(event.time)},
                     {event.type},
                     {details}});
     }

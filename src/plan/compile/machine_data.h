@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/json.h"
+#include "muster/run_report.h"
 
 namespace muster::plan {
 
@@ -22,13 +23,7 @@ inline constexpr char kReconcileResult[] = "result";
 const Json& ReconciledIn(const Json& data);
 const Json& UnreconciledIn(const Json& data);
 
-// An error as a Catch leaves it.
-struct CaughtError {
-  std::string error = {};
-  std::string cause = {};
-};
 bool IsError(const Json& result);
 CaughtError ErrorIn(const Json& result);
-Json ToJson(const CaughtError& error);
 
 }  // namespace muster::plan

@@ -6,6 +6,7 @@
 
 #include "core/json_fields.h"
 #include "core/task_counts.h"
+#include "core/timestamp.h"
 #include "plan/explain/troubleshooting.h"
 #include "plan/model/data_flow.h"
 
