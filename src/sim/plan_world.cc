@@ -128,7 +128,7 @@ PlanWorld::PlanWorld(Simulation& sim)
                                            const std::vector<store::Record>& taken,
                                            bool) { drivers_.Claimed(request, before, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
-  if (sim.Allows(Fault::kFailedSync) && sim.RandomOf(Fault::kFailedSync).OneIn(3))
+  if (sim.Allows(Fault::kFailedSync) && sim.RandomOf(Fault::kFailedSync).OneIn(2))
     files_ = std::make_unique<SimFiles>(sim);
 }
 
