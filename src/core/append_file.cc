@@ -160,7 +160,17 @@ Status AppendFile::Open() {
     }
   }
   fd_ = fd;
+  is_fresh_ = true;
   return {};
+}
+
+// A process that died after a failed sync may have left lines that are not on disk: without a line
+// end there, ours would be a part of them. Best effort: some files can only be appended to.
+void AppendFile::WriteLastEndAgain(int64_t offset) {
+  const int fd = calls_.OpenToRewrite(path_);
+  if (fd < 0) return;
+  calls_.WriteAt(fd, "\n", offset);
+  calls_.Close(fd);
 }
 
 Status AppendFile::WriteAll(std::string_view bytes) const {
@@ -174,7 +184,7 @@ Status AppendFile::WriteAll(std::string_view bytes) const {
 }
 
 // Requires the file lock. All of the lines or none.
-Status AppendFile::WriteLines(std::string_view lines) const {
+Status AppendFile::WriteLines(std::string_view lines) {
   FileCalls::Info info;
   if (const int found = calls_.Stat(fd_, info); found != 0) {
     return FileError("write to", path_, -found);
@@ -184,6 +194,8 @@ Status AppendFile::WriteLines(std::string_view lines) const {
     const int64_t read = calls_.Read(fd_, &last, 1, info.size - 1);
     if (read != 1) return FileError("read", path_, read < 0 ? static_cast<int>(-read) : EIO);
   }
+  if (is_fresh_ && info.size > 0 && last == '\n') WriteLastEndAgain(info.size - 1);
+  is_fresh_ = false;
   const bool is_torn = last != '\n' && !PLANTED_BUG(torn_lines_are_continued);
   Status written = WriteAll((is_torn ? "\n" : "") + std::string(lines));
   // If truncating fails too, the next line terminates the torn one.

@@ -71,8 +71,11 @@ Result<std::optional<Line>> FindLine(const std::string& path, std::string_view k
 Status WriteAgain(const std::string& path, const Line& line, FileCalls& calls) {
   const Opened file(calls, calls.OpenToRewrite(path));
   if (file.get() < 0) return FileError("open", path, -file.get());
-  std::string_view rest = line.text;
-  int64_t offset = line.offset;
+  // With the line ends around it, which may be on other pages.
+  const bool first = line.offset == 0;
+  const std::string whole = (first ? "" : "\n") + line.text + "\n";
+  std::string_view rest = whole;
+  int64_t offset = line.offset - (first ? 0 : 1);
   if (PLANTED_BUG(lines_are_not_written_again)) rest = {};
   while (!rest.empty()) {
     const int64_t written = calls.WriteAt(file.get(), rest, offset);

@@ -65,7 +65,8 @@ class AppendFile {
   Status OpenIfNeeded();
   bool IsAtItsPath() const;
   Status WriteAll(std::string_view bytes) const;
-  Status WriteLines(std::string_view lines) const;
+  void WriteLastEndAgain(int64_t offset);
+  Status WriteLines(std::string_view lines);
   Status SyncFile();
   Status Recover();
 
@@ -74,6 +75,7 @@ class AppendFile {
   LongLock threads_;
   int fd_ = -1;
   bool is_regular_ = false;
+  bool is_fresh_ = false;     // nothing was written since it was opened
   std::string unsynced_;      // lines that may not be durable, each with its end
   bool sync_failed_ = false;  // of unsynced_: they have to be appended again
 };

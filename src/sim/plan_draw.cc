@@ -77,6 +77,8 @@ void PlanWorld::DrawTasks() {
                             .retry.attempts};
     task.busy = random.Between(0, task.most_retries);
     task.broken = random.OneIn(6);
+    // Failures are what there are notifications of.
+    if (files_ && sim_.RandomOf(Fault::kFailedSync).OneIn(2)) task.broken = true;
     task.slow = random.OneIn(6);
     task.pending = random.OneIn(4);
     task.rows = random.Between(0, 99);

@@ -114,6 +114,8 @@ PlanWorld::PlanWorld(Simulation& sim)
       executions_(ExecutionsIn),
       wire_(sim),
       drivers_(sim, kMigration) {
+  if (sim.Allows(Fault::kFailedSync) && sim.RandomOf(Fault::kFailedSync).OneIn(2))
+    files_ = std::make_unique<SimFiles>(sim);
   DrawPlan();
   inputs_ = {{"tenantId", "t"}, {"migrationId", kMigration}, {"environment", "dev"}};
   target_down_ = sim.random().OneIn(3) ? sim.random().Between(1, 12) : 0;
@@ -128,8 +130,6 @@ PlanWorld::PlanWorld(Simulation& sim)
                                            const std::vector<store::Record>& taken,
                                            bool) { drivers_.Claimed(request, before, taken); }});
   if (sim.random().OneIn(2)) store_->MayLosePower();
-  if (sim.Allows(Fault::kFailedSync) && sim.RandomOf(Fault::kFailedSync).OneIn(3))
-    files_ = std::make_unique<SimFiles>(sim);
 }
 
 std::unique_ptr<states::TaskExecutor> PlanWorld::NewExecutor() {

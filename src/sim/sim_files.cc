@@ -165,8 +165,9 @@ std::string SimFiles::OnDisk(const std::string& path) const {
 
 int SimFiles::Sync(Opened& opened) {
   File& file = *opened.file;
-  const bool fails = sim_.Fires(Fault::kFailedSync, 20);
-  if (fails) {
+  // One failure is seldom alone.
+  fails_ = sim_.Fires(Fault::kFailedSync, fails_ ? 2 : 8);
+  if (fails_) {
     Random& random = sim_.RandomOf(Fault::kFailedSync);
     const auto dirty = static_cast<int64_t>(file.Unsynced());
     file.WriteOut(static_cast<size_t>(random.OneIn(3) ? dirty : random.Between(0, dirty)));

@@ -66,6 +66,7 @@ class SimFiles {
   Simulation& sim_;
   std::map<std::string, Name> names_;
   nanoseconds full_until_{0};
+  bool fails_ = false;  // the last sync has failed
   int last_fd_ = 0;
 };
 
