@@ -194,6 +194,21 @@ Result<int> Read(events::EventLog& log, const EventsOptions& options, Context& c
   return kDone;
 }
 
+void AddFollowOptions(Command& command, EventsFollowOptions& follow) {
+  command.AddOption("--from", follow.source, "The PostgreSQL database whose changes become events")
+      .TypeName("URL");
+  command.AddOption("--table", follow.tables, "A table to follow; can be repeated")
+      .TypeName("NAME")
+      .OneValuePerUse();
+  command
+      .AddOption("--outbox", follow.outboxes,
+                 "A table of events to follow, TABLE?id=COLUMN&...; can be repeated")
+      .TypeName("TABLE")
+      .OneValuePerUse();
+  command.AddOption("--name", follow.name, "Of the replication slot, muster_NAME").TypeName("NAME");
+  command.AddFlag("--once", follow.once, "End when everything committed so far is in the log");
+}
+
 }  // namespace
 
 void AddEventsCommand(Command& app, Context& context) {
@@ -214,19 +229,7 @@ void AddEventsCommand(Command& app, Context& context) {
   command.AddOption("--limit", options->limit, "Maximum number, all by default; for read")
       .TypeName("N")
       .Positive();
-  EventsFollowOptions& follow = options->follow;
-  command.AddOption("--from", follow.source, "The PostgreSQL database whose changes become events")
-      .TypeName("URL");
-  command.AddOption("--table", follow.tables, "A table to follow; can be repeated")
-      .TypeName("NAME")
-      .OneValuePerUse();
-  command
-      .AddOption("--outbox", follow.outboxes,
-                 "A table of events to follow, TABLE?id=COLUMN&...; can be repeated")
-      .TypeName("TABLE")
-      .OneValuePerUse();
-  command.AddOption("--name", follow.name, "Of the replication slot, muster_NAME").TypeName("NAME");
-  command.AddFlag("--once", follow.once, "End when everything committed so far is in the log");
+  AddFollowOptions(command, options->follow);
   command.Footer(
       "  muster events append sqlite:shop.db < events.ndjson\n"
       "  muster events read sqlite:shop.db --stream order-1\n"

@@ -184,10 +184,8 @@ class StatesRun {
       const Json said = event.Details();
       std::string details = said.empty() ? "" : ToJsonText(said);
       if (details.size() > 100) details = details.substr(0, 100) + "…";
-      table.AddRow({{std::to_string(event.id)},
-                    {FormatTimestamp(event.time)},
-                    {event.type},
-                    {details}});
+      table.AddRow(
+          {{std::to_string(event.id)}, {FormatTimestamp(event.time)}, {event.type}, {details}});
     }
     table.Print(context_.out, context_.color);
     return kDone;

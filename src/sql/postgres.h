@@ -26,7 +26,7 @@ struct PgOptions {
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds call_timeout{10'000};                  // of one Execute, client side
   std::vector<std::pair<std::string, std::string>> settings = {};  // for the session
-  bool replication = false;  // a session for PgReplication
+  bool replication = false;                                        // a session for PgReplication
 };
 
 // A statement, prepared under its name when a connection first uses it; with an empty name it is

@@ -91,8 +91,8 @@ TEST_F(RunEngineTest, APlanFileIsRunAndReported) {
   for (const RankReport& rank : report->ranks) EXPECT_EQ(rank.state, PartState::kSucceeded);
   const auto attempts = engine_->Attempts(*ended, false);
   ASSERT_TRUE(attempts && attempts->size() == 1U);
-  EXPECT_FALSE(engine_->History(attempts->front().attempt)->empty());
-  EXPECT_TRUE(engine_->History({.number = 2, .execution = "none"})->empty());
+  EXPECT_FALSE(engine_->Events(attempts->front().attempt)->empty());
+  EXPECT_TRUE(engine_->Events({.number = 2, .execution = "none"})->empty());
   EXPECT_EQ(engine_->Find("other").error().code, Code::kNotFound);
 }
 
