@@ -133,12 +133,13 @@ class Runs {
   // kLeaseLost, whatever came of the work.
   Status WhileRenewing(const RunState& run,
                        const std::function<Status(const std::stop_token& stop)>& work);
-  Status PrepareGate(const RunState& run);
+  // Whether the run drains; then the gate is closed.
+  Result<bool> PrepareGate(const RunState& run);
   // The calls, and the lease beside them, until the run has ended or a stop is requested.
-  Status DriveHeld(const RunState& run, int threads, const std::stop_token& stop);
+  Status DriveHeld(const RunState& run, int threads, bool draining, const std::stop_token& stop);
   // Renews the lease, publishes progress and watches for a drain, until `done`. Fails once the
   // lease is lost.
-  Status Attend(const RunState& run, const std::stop_token& done);
+  Status Attend(const RunState& run, bool draining, const std::stop_token& done);
   Result<bool> IsDrained(const RunState& run);
   Status EndCancelled(const RunState& run, const std::string& cause, const std::stop_token& stop);
   Status MarkCancelled(const RunState& run, const std::stop_token& stop);

@@ -80,7 +80,7 @@ Status Runs::WhileRenewing(const RunState& run,
 }
 
 // Must be known before anything begins: which calls are tasks, and whether the run drains.
-Status Runs::PrepareGate(const RunState& run) {
+Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
   MUSTER_ASSIGN(StateTable states,
@@ -92,16 +92,17 @@ Status Runs::PrepareGate(const RunState& run) {
   } else {
     gate_->Open();
   }
-  return {};
+  return draining;
 }
 
 Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token stop) {
   MUSTER_TRY(Renew(run));
+  bool draining = false;
   if (gate_ != nullptr) {
-    MUSTER_TRY(PrepareGate(run));
+    MUSTER_ASSIGN(draining, PrepareGate(run));
     MUSTER_TRY(gate_->BeginRun(run.id));
   }
-  Status driven = DriveHeld(run, threads, stop);
+  Status driven = DriveHeld(run, threads, draining, stop);
   if (gate_ != nullptr) {
     Status ended = gate_->EndRun(run.id);
     if (driven) driven = std::move(ended);
@@ -110,7 +111,8 @@ Result<RunState> Runs::Drive(const RunState& run, int threads, std::stop_token s
   return Find(run.id);
 }
 
-Status Runs::DriveHeld(const RunState& run, int threads, const std::stop_token& stop) {
+Status Runs::DriveHeld(const RunState& run, int threads, bool draining,
+                       const std::stop_token& stop) {
   const std::string name = "run '" + run.id + "'";
   std::vector<Status> ended(static_cast<size_t>(std::max(1, threads)));
   std::atomic<size_t> working = ended.size();
@@ -120,7 +122,7 @@ Status Runs::DriveHeld(const RunState& run, int threads, const std::stop_token& 
   Status attended;
   std::vector<std::function<void()>> all;
   all.emplace_back([&] {
-    attended = Guarded(name, [&] { return Attend(run, done.get_token()); });
+    attended = Guarded(name, [&] { return Attend(run, draining, done.get_token()); });
     // Without a lease, and without the thread that renews it, nothing more may begin here.
     if (!attended) halt.request_stop();
   });
@@ -141,12 +143,13 @@ Status Runs::DriveHeld(const RunState& run, int threads, const std::stop_token& 
   return {};
 }
 
-Status Runs::Attend(const RunState& run, const std::stop_token& done) {
+// `draining`: the gate is closed. A request stays in force for this driver even if it is gone: a
+// process that resumed the run, and lost it since, may remove the request late.
+Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
   LiveRun live;
   if (const auto now = store_.Now()) live.since = *now;
   static_cast<void>(PublishLive(store_, run, live));
-  bool draining = false;
   bool cancelled = false;
   while (env_.Sleep(kLookEvery, done)) {
     if (env_.MonoNow() >= renew && !PLANTED_BUG(runs_are_not_renewed)) {
