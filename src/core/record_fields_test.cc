@@ -74,13 +74,13 @@ TEST(RecordFields, SaysWhatIsWrong) {
     EXPECT_EQ(read.error().code, Code::kCorrupt);
     return read.error().message;
   };
-  EXPECT_EQ(wrong("nothing"), "it is not one of ours: it is not JSON");
-  EXPECT_EQ(wrong("{}"), "it is not one of ours: 'name' is missing");
-  EXPECT_EQ(wrong(R"({"name":"n"})"), "it is not one of ours: 'colour' is missing");
+  EXPECT_EQ(wrong("nothing"), "it is damaged or not Muster's: it is not JSON");
+  EXPECT_EQ(wrong("{}"), "it is damaged or not Muster's: 'name' is missing");
+  EXPECT_EQ(wrong(R"({"name":"n"})"), "it is damaged or not Muster's: 'colour' is missing");
   EXPECT_EQ(wrong(R"({"name":"n","colour":"blue"})"),
-            "it is not one of ours: 'colour' cannot be 'blue'");
+            "it is damaged or not Muster's: 'colour' cannot be 'blue'");
   EXPECT_EQ(wrong(R"({"name":"n","colour":"red","open":1})"),
-            "it is not one of ours: 'open' is not true or false");
+            "it is damaged or not Muster's: 'open' is not true or false");
 }
 
 }  // namespace
