@@ -57,7 +57,10 @@ class FollowSession {
     if (IsDue(!frame)) {
       MUSTER_ASSIGN(appended, Append());
     }
-    if (env_.MonoNow() - confirmed_at_ >= kConfirmEvery) MUSTER_TRY(Confirm());
+    if (env_.MonoNow() - confirmed_at_ >= kConfirmEvery) {
+      MUSTER_TRY(source_.CheckOwned(stored_));
+      MUSTER_TRY(Confirm());
+    }
     return appended;
   }
 
@@ -65,6 +68,13 @@ class FollowSession {
   bool HasReached(const std::optional<std::string>& mark, sql::PgLsn position) const {
     if (!batch_.empty() || transaction_) return false;
     return mark ? marks_.contains(*mark) : std::max(reached_.end, idle_) >= position;
+  }
+
+  // Stores how far the source has been read, though there was nothing to append.
+  Status Finish() {
+    if (std::max(idle_, reached_.end) <= stored_.end) return {};
+    MUSTER_TRY(Append());
+    return {};
   }
 
   const FollowCheckpoint& stored() const { return stored_; }
@@ -145,7 +155,11 @@ class FollowSession {
   bool IsDue(bool nothing_came) const {
     if (batch_.size() >= kLargestBatch || bytes_ >= kLargestBatchBytes) return true;
     if (transaction_) return false;
-    if (batch_.empty()) return std::max(idle_, reached_.end) > stored_.end + kIdleCheckpoint;
+    if (batch_.empty()) {
+      // The end of a transaction whose last part has just been appended, or much of others.
+      return (stored_.commit != 0 && reached_.end > stored_.end) ||
+             std::max(idle_, reached_.end) > stored_.end + kIdleCheckpoint;
+    }
     return batch_.size() >= kFullBatch || nothing_came ||
            env_.MonoNow() - *batch_began_ >= kLongestBatch;
   }
@@ -227,9 +241,14 @@ class Follower {
     FollowCheckpoint checkpoint = found.value_or(FollowCheckpoint{});
     const bool begun = found && found->phase != FollowCheckpoint::Phase::kEnded;
     if (!begun) MUSTER_TRY(Begin(source, checkpoint));
-    MUSTER_TRY(source.Publish());
+    MUSTER_TRY(source.CheckOwned(checkpoint));
+    MUSTER_ASSIGN(auto tables, source.Publish(checkpoint.id));
+    const bool is_new = tables != checkpoint.tables;
+    checkpoint.tables = std::move(tables);
     if (checkpoint.phase == FollowCheckpoint::Phase::kCreating) {
       MUSTER_TRY(CreateSlot(source, checkpoint));
+    } else if (is_new) {
+      MUSTER_TRY(log_.Write(checkpoint, {}));
     }
     MUSTER_TRY(source.CheckContinues(checkpoint));
     MUSTER_ASSIGN(sql::PgReplication stream, source.Stream(checkpoint));
@@ -252,7 +271,11 @@ class Follower {
         report_.position = sql::PgLsnText(session.stored().end);
         observer_.Advanced(report_);
       }
-      if (options_.once && session.HasReached(mark, position)) return true;
+      if (options_.once && session.HasReached(mark, position)) {
+        MUSTER_TRY(session.Finish());
+        report_.position = sql::PgLsnText(session.stored().end);
+        return true;
+      }
     }
     return false;
   }
@@ -267,7 +290,7 @@ class Follower {
                    "use another --name; or, if nothing else reads that slot, 'muster events "
                    "unfollow' removes it"};
     }
-    checkpoint = {};
+    checkpoint = {.id = env_.NewId()};
     return log_.Write(checkpoint, {});
   }
 
@@ -300,10 +323,20 @@ Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
 
 Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& /*env*/) {
   MUSTER_ASSIGN(FollowSource source, FollowSource::Open(options));
-  MUSTER_ASSIGN(const bool any, source.Remove());
   FollowLog checkpoints(log, options.name);
   MUSTER_ASSIGN(auto last, checkpoints.Read());
-  if (!last || last->phase == FollowCheckpoint::Phase::kEnded) return any;
+  if (!last || last->phase == FollowCheckpoint::Phase::kEnded) {
+    MUSTER_ASSIGN(const bool exists, source.Exists());
+    if (!exists) return false;
+    const std::string name = "muster_" + options.name;
+    return Error{Code::kIncompatible,
+                 "slot or publication '" + name + "' exists, and this log knows nothing of it",
+                 "name the log that it fills; if that is gone: SELECT pg_drop_replication_slot('" +
+                     name + "'); DROP PUBLICATION " + name + ", " + name + "_outbox"};
+  }
+  last->tables.clear();  // they may be gone
+  MUSTER_TRY(source.CheckOwned(*last));
+  MUSTER_TRY(source.Remove());
   last->phase = FollowCheckpoint::Phase::kEnded;
   MUSTER_TRY(checkpoints.Write(*last, {}));
   return true;

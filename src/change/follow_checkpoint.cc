@@ -17,6 +17,8 @@ constexpr EnumNames<Phase, 3> kPhases{
 std::string ToText(const FollowCheckpoint& checkpoint) {
   return ToJsonText({{kVersionField, kFormat.version},
                      {"phase", kPhases.NameOf(checkpoint.phase)},
+                     {"id", checkpoint.id},
+                     {"tables", checkpoint.tables},
                      {"system", checkpoint.system.id},
                      {"timeline", checkpoint.system.timeline},
                      {"end", sql::PgLsnText(checkpoint.end)},
@@ -27,13 +29,17 @@ std::string ToText(const FollowCheckpoint& checkpoint) {
 Result<FollowCheckpoint> FromText(const std::string& text, const std::string& stream) {
   MUSTER_ASSIGN(const Json json, ParseJson(text, stream));
   MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, "the checkpoint in '" + stream + "'"));
-  FollowCheckpoint checkpoint{.system = {TextIn(json, "system"), NumberIn(json, "timeline")},
+  FollowCheckpoint checkpoint{.id = TextIn(json, "id"),
+                              .system = {TextIn(json, "system"), NumberIn(json, "timeline")},
                               .changes = NumberIn(json, "changes")};
   const auto phase = kPhases.Find(TextIn(json, "phase"));
   const auto end = sql::ParsePgLsn(TextIn(json, "end"));
   const auto commit = sql::ParsePgLsn(TextIn(json, "commit"));
   if (!phase || !end || !commit) {
     return Error{Code::kCorrupt, "the checkpoint in stream '" + stream + "' is malformed"};
+  }
+  for (const auto& [name, oid] : MemberIn(json, "tables").items()) {
+    checkpoint.tables[name] = oid.is_number_integer() ? oid.get<int64_t>() : 0;
   }
   checkpoint.phase = *phase;
   checkpoint.end = *end;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct FollowCheckpoint {
     kEnded,      // nothing of it is left at the source
   };
   Phase phase = Phase::kCreating;
+  std::string id = {};  // also at the source: what is there under our name is ours only with it
+  std::map<std::string, int64_t> tables = {};  // what is followed: oids by name
   sql::PgSystem system = {};
   sql::PgLsn end = 0;  // transactions that end here or earlier are in the log
   // Of the transaction after them, as many changes are in the log. Only large ones come in parts.

@@ -1,7 +1,10 @@
 #include "change/follow_source.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
+#include "core/number.h"
 #include "core/url.h"
 #include "sql/postgres_uri.h"
 
@@ -38,6 +41,18 @@ std::string Quoted(const std::string& table) {
   return sql::PgIdentifier(parts.schema) + "." + sql::PgIdentifier(parts.table);
 }
 
+// Values are written as PostgreSQL's own subscribers ask for them, whatever the role's settings.
+sql::PgOptions OptionsFor(const std::string& uri) {
+  return {.uri = uri,
+          .settings = {{"datestyle", "ISO"},
+                       {"intervalstyle", "postgres"},
+                       {"extra_float_digits", "3"},
+                       {"bytea_output", "hex"},
+                       {"timezone", "UTC"},
+                       {"lc_monetary", "C"},
+                       {"default_transaction_read_only", "off"}}};
+}
+
 std::string Joined(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
   for (const std::string& part : parts) {
@@ -58,7 +73,7 @@ Result<FollowSource> FollowSource::Open(const FollowOptions& options) {
   }
   MUSTER_ASSIGN(std::string uri, sql::PostgresUri(url, "the source's URL", {}));
   FollowSource source(options, std::move(uri));
-  MUSTER_ASSIGN(source.connection_, sql::PgConnection::Open({.uri = source.uri_}));
+  MUSTER_ASSIGN(source.connection_, sql::PgConnection::Open(OptionsFor(source.uri_)));
   return source;
 }
 
@@ -79,13 +94,20 @@ Status FollowSource::Check() {
                 Ask("SELECT current_setting('wal_level'), pg_is_in_recovery(), "
                     "rolsuper OR rolreplication OR EXISTS (SELECT FROM pg_roles AS granted "
                     "WHERE granted.rolname = 'rds_replication' "
-                    "AND pg_has_role(mine.oid, granted.oid, 'member')), current_user "
+                    "AND pg_has_role(mine.oid, granted.oid, 'member')), current_user, "
+                    "current_setting('server_encoding') "
                     "FROM pg_roles AS mine WHERE rolname = current_user"));
   if (server.Text(0, 0) != "logical") {
     problems.push_back("wal_level is '" + std::string(server.Text(0, 0)) +
                        "': ALTER SYSTEM SET wal_level = logical, and restart the server");
   }
-  if (server.Text(0, 1) == "t") problems.emplace_back("the server is a standby: use the primary");
+  if (server.Text(0, 1) == "t") {
+    return Error{Code::kUnavailable, connection_->Place() + " is a standby",
+                 "use the primary; a standby that is promoted is followed then"};
+  }
+  if (server.Text(0, 4) == "SQL_ASCII") {
+    problems.emplace_back("the database's encoding is SQL_ASCII, so its text may not be UTF-8");
+  }
   if (server.Text(0, 2) != "t") {
     const std::string user(server.Text(0, 3));
     problems.push_back("role '" + user + "' may not replicate: ALTER ROLE " +
@@ -94,6 +116,7 @@ Status FollowSource::Check() {
   for (const std::string& table : options_.tables) MUSTER_TRY(CheckTable(table, false, problems));
   for (const Outbox& outbox : options_.outboxes) {
     MUSTER_TRY(CheckTable(outbox.table, true, problems));
+    MUSTER_TRY(CheckColumns(outbox, problems));
   }
   if (options_.tables.empty() && options_.outboxes.empty()) {
     problems.emplace_back("no table is named: name tables or outboxes");
@@ -119,7 +142,10 @@ Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
   }
   const std::string_view kind = found.Text(0, 0);
   const std::string_view identity = found.Text(0, 1);
-  if (kind != "r" && kind != "p") problems.push_back("'" + table + "' is not a table");
+  if (kind != "r" && kind != "p") {
+    problems.push_back("'" + table + "' is not a table");
+    return {};
+  }
   if (found.Text(0, 4) != "p") {
     problems.push_back("'" + table + "' is unlogged or temporary: its changes are not in the log");
   }
@@ -137,47 +163,109 @@ Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
   return {};
 }
 
-Status FollowSource::Publish() {
-  std::vector<std::string> outboxes;
-  for (const Outbox& outbox : options_.outboxes) outboxes.push_back(outbox.table);
-  const std::vector<std::string> names = Publications();
-  MUSTER_TRY(PublishAs(names[0], options_.tables, "insert, update, delete, truncate"));
-  // Only inserts: no key is needed.
-  return PublishAs(names[1], outboxes, "insert");
+Status FollowSource::CheckColumns(const Outbox& outbox, std::vector<std::string>& problems) {
+  const TableParts parts = PartsOf(outbox.table);
+  MUSTER_ASSIGN(
+      const sql::PgResult found,
+      Ask("SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid "
+          "JOIN pg_namespace n ON n.oid = relnamespace WHERE attnum > 0 AND nspname = " +
+          sql::PgLiteral(parts.schema) + " AND relname = " + sql::PgLiteral(parts.table)));
+  if (found.rows() == 0) return {};  // there is no such table
+  std::set<std::string, std::less<>> columns;
+  for (int row = 0; row < found.rows(); ++row) columns.emplace(found.Text(row, 0));
+  std::vector<std::string> wanted = {outbox.id, outbox.type, outbox.payload};
+  if (!outbox.metadata.empty()) wanted.push_back(outbox.metadata);
+  wanted.insert(wanted.end(), outbox.stream.begin(), outbox.stream.end());
+  for (const std::string& name : wanted) {
+    if (columns.contains(name)) continue;
+    problems.push_back("outbox '" + outbox.table + "' has no column '" + name + "'");
+  }
+  return {};
 }
 
-Status FollowSource::PublishAs(const std::string& name, const std::vector<std::string>& tables,
-                               const std::string& operations) {
-  std::vector<std::string> wanted;
-  for (const std::string& table : tables) wanted.push_back(Quoted(table));
-  std::sort(wanted.begin(), wanted.end());
-  MUSTER_ASSIGN(const sql::PgResult existing,
-                Ask("SELECT n.nspname, c.relname FROM pg_publication p "
-                    "LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid "
+Result<FollowSource::Publication> FollowSource::Read(const std::string& name) {
+  MUSTER_ASSIGN(const sql::PgResult found,
+                Ask("SELECT obj_description(p.oid, 'pg_publication'), n.nspname, c.relname, c.oid "
+                    "FROM pg_publication p LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid "
                     "LEFT JOIN pg_class c ON c.oid = r.prrelid "
                     "LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = " +
                     sql::PgLiteral(name)));
-  std::vector<std::string> present;
-  for (int row = 0; row < existing.rows(); ++row) {
-    if (existing.IsNull(row, 1)) continue;  // it has no tables
-    present.push_back(sql::PgIdentifier(existing.Text(row, 0)) + "." +
-                      sql::PgIdentifier(existing.Text(row, 1)));
+  Publication publication{.exists = found.rows() > 0};
+  for (int row = 0; row < found.rows(); ++row) {
+    publication.id = found.Text(row, 0);
+    if (found.IsNull(row, 2)) continue;  // it has no tables
+    const std::string table =
+        sql::PgIdentifier(found.Text(row, 1)) + "." + sql::PgIdentifier(found.Text(row, 2));
+    publication.tables[table] = ParseNumber<int64_t>(found.Text(row, 3)).value_or(0);
   }
+  return publication;
+}
+
+Status FollowSource::CheckOwned(const FollowCheckpoint& checkpoint) {
+  std::map<std::string, int64_t> published;
+  for (const std::string& name : Publications()) {
+    MUSTER_ASSIGN(const Publication publication, Read(name));
+    if (publication.exists && publication.id != checkpoint.id) {
+      return Error{Code::kIncompatible,
+                   connection_->Place() + ": publication '" + name + "' belongs to another log",
+                   "choose another --name"};
+    }
+    published.insert(publication.tables.begin(), publication.tables.end());
+  }
+  std::set<std::string, std::less<>> wanted;
+  for (const std::string& table : options_.tables) wanted.insert(Quoted(table));
+  for (const Outbox& outbox : options_.outboxes) wanted.insert(Quoted(outbox.table));
+  for (const auto& [table, oid] : checkpoint.tables) {
+    if (!wanted.contains(table)) continue;  // not followed any more, on request
+    const auto found = published.find(table);
+    if (found == published.end()) return StartOver(table + " is no longer published");
+    if (found->second != oid) return StartOver(table + " was dropped, and is another table now");
+  }
+  return {};
+}
+
+Result<std::map<std::string, int64_t>> FollowSource::Publish(const std::string& id) {
+  std::vector<std::string> outboxes;
+  for (const Outbox& outbox : options_.outboxes) outboxes.push_back(outbox.table);
+  const std::vector<std::string> names = Publications();
+  MUSTER_TRY(PublishAs(names[0], options_.tables, "insert, update, delete, truncate", id));
+  // Only inserts: no key is needed.
+  MUSTER_TRY(PublishAs(names[1], outboxes, "insert", id));
+  std::map<std::string, int64_t> tables;
+  for (const std::string& name : names) {
+    MUSTER_ASSIGN(const Publication publication, Read(name));
+    tables.insert(publication.tables.begin(), publication.tables.end());
+  }
+  return tables;
+}
+
+Status FollowSource::PublishAs(const std::string& name, const std::vector<std::string>& tables,
+                               const std::string& operations, const std::string& id) {
+  std::vector<std::string> wanted;
+  for (const std::string& table : tables) wanted.push_back(Quoted(table));
+  std::sort(wanted.begin(), wanted.end());
+  MUSTER_ASSIGN(const Publication existing, Read(name));
+  std::vector<std::string> present;
+  for (const auto& [table, oid] : existing.tables) present.push_back(table);
   std::sort(present.begin(), present.end());
   const std::string quoted = sql::PgIdentifier(name);
-  std::string command;
-  if (existing.rows() == 0) {
-    command = "CREATE PUBLICATION " + quoted +
-              (wanted.empty() ? "" : " FOR TABLE " + Joined(wanted, ", ")) + " WITH (publish = '" +
-              operations + "', publish_via_partition_root = true)";
-  } else if (present == wanted) {
+  if (!existing.exists) {
+    const sql::PgStatement create{
+        "", "CREATE PUBLICATION " + quoted +
+                (wanted.empty() ? "" : " FOR TABLE " + Joined(wanted, ", ")) +
+                " WITH (publish = '" + operations + "', publish_via_partition_root = true)"};
+    const sql::PgStatement comment{
+        "", "COMMENT ON PUBLICATION " + quoted + " IS " + sql::PgLiteral(id)};
+    const sql::PgParams none{};
+    const std::array<sql::PgCall, 2> calls{sql::PgCall{create, none}, sql::PgCall{comment, none}};
+    MUSTER_TRY(connection_->Execute(calls));
     return {};
-  } else if (wanted.empty()) {
-    command = "ALTER PUBLICATION " + quoted + " DROP TABLE " + Joined(present, ", ");
-  } else {
-    command = "ALTER PUBLICATION " + quoted + " SET TABLE " + Joined(wanted, ", ");
   }
-  MUSTER_TRY(Ask(command, true));
+  if (present == wanted) return {};
+  MUSTER_TRY(Ask("ALTER PUBLICATION " + quoted +
+                     (wanted.empty() ? " DROP TABLE " + Joined(present, ", ")
+                                     : " SET TABLE " + Joined(wanted, ", ")),
+                 true));
   return {};
 }
 
@@ -208,7 +296,7 @@ Result<std::optional<sql::PgLsn>> FollowSource::SlotPosition() {
 }
 
 Result<sql::PgLsn> FollowSource::CreateSlot() {
-  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open(OptionsFor(uri_)));
   auto created = connection.CreateSlot(Slot());
   if (created || !IsTransient(created.error().code)) return created;
   const auto oldest =
@@ -225,12 +313,12 @@ Result<sql::PgLsn> FollowSource::CreateSlot() {
 }
 
 Result<sql::PgSystem> FollowSource::System() {
-  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open(OptionsFor(uri_)));
   return connection.Identify();
 }
 
 Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
-  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open(OptionsFor(uri_)));
   MUSTER_ASSIGN(const sql::PgSystem system, connection.Identify());
   const sql::PgSystem& known = checkpoint.system;
   if (system.id != known.id) {
@@ -245,6 +333,11 @@ Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
           "that lacked changes which are in the log");
     }
   }
+  MUSTER_ASSIGN(const sql::PgLsn written, Position());
+  if (written < checkpoint.end) {
+    return StartOver("the server went back in time: it is at " + sql::PgLsnText(written) +
+                     ", and was followed to " + sql::PgLsnText(checkpoint.end));
+  }
   MUSTER_ASSIGN(const auto position, SlotPosition());
   if (!position) return StartOver("slot '" + Slot() + "' is gone");
   if (*position > checkpoint.end) {
@@ -256,7 +349,7 @@ Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
 }
 
 Result<sql::PgReplication> FollowSource::Stream(const FollowCheckpoint& checkpoint) {
-  MUSTER_ASSIGN(sql::PgReplication stream, sql::PgReplication::Open({.uri = uri_}));
+  MUSTER_ASSIGN(sql::PgReplication stream, sql::PgReplication::Open(OptionsFor(uri_)));
   MUSTER_TRY(stream.Start(Slot(), checkpoint.end, Publications()));
   return stream;
 }
@@ -283,7 +376,15 @@ Result<sql::PgLsn> FollowSource::Position() {
   return sql::ParsePgLsn(answer.Text(0, 0)).value_or(0);
 }
 
-Result<bool> FollowSource::Remove() {
+Result<bool> FollowSource::Exists() {
+  MUSTER_ASSIGN(const sql::PgResult found,
+                Ask("SELECT FROM pg_replication_slots WHERE slot_name = " + sql::PgLiteral(Slot()) +
+                    " UNION ALL SELECT FROM pg_publication WHERE pubname = " +
+                    sql::PgLiteral(Publications()[0])));
+  return found.rows() > 0;
+}
+
+Status FollowSource::Remove() {
   MUSTER_ASSIGN(const sql::PgResult slot,
                 Ask("SELECT active_pid FROM pg_replication_slots WHERE slot_name = " +
                     sql::PgLiteral(Slot())));
@@ -296,15 +397,10 @@ Result<bool> FollowSource::Remove() {
   if (slot.rows() == 1) {
     MUSTER_TRY(Ask("SELECT pg_drop_replication_slot(" + sql::PgLiteral(Slot()) + ")", true));
   }
-  bool any = slot.rows() == 1;
   for (const std::string& name : Publications()) {
-    MUSTER_ASSIGN(const sql::PgResult found,
-                  Ask("SELECT FROM pg_publication WHERE pubname = " + sql::PgLiteral(name)));
-    if (found.rows() == 0) continue;
-    any = true;
     MUSTER_TRY(Ask("DROP PUBLICATION IF EXISTS " + sql::PgIdentifier(name), true));
   }
-  return any;
+  return {};
 }
 
 }  // namespace muster::change

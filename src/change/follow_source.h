@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,12 @@ class FollowSource {
   // kInvalid names everything that is missing: settings of the server, rights, tables, keys.
   Status Check();
 
-  // Creates the publications, or changes them to the tables of the options.
-  Status Publish();
+  // kIncompatible: what is at the source under our name is not this following's; or a table that it
+  // follows is published no more, or is another one of the same name: then changes are missing.
+  Status CheckOwned(const FollowCheckpoint& checkpoint);
+
+  // Creates the publications, or changes them to the tables of the options; returns those.
+  Result<std::map<std::string, int64_t>> Publish(const std::string& id);
 
   // The slot's position; none: there is no slot. kIncompatible: its changes are lost, or it is no
   // slot of ours.
@@ -48,16 +53,26 @@ class FollowSource {
   // The end of what is written of the source's log.
   Result<sql::PgLsn> Position();
 
-  // Removes the slot and the publications; whether any existed.
-  Result<bool> Remove();
+  // Whether there is a slot or a publication.
+  Result<bool> Exists();
+
+  // Removes the slot and the publications.
+  Status Remove();
 
  private:
   FollowSource(FollowOptions options, std::string uri) : options_(options), uri_(std::move(uri)) {}
 
   Result<sql::PgResult> Ask(const std::string& sql, bool writes = false);
   Status CheckTable(const std::string& table, bool is_outbox, std::vector<std::string>& problems);
+  Status CheckColumns(const Outbox& outbox, std::vector<std::string>& problems);
+  struct Publication {
+    bool exists = false;
+    std::string id = {};
+    std::map<std::string, int64_t> tables = {};  // oids by quoted name
+  };
+  Result<Publication> Read(const std::string& name);
   Status PublishAs(const std::string& name, const std::vector<std::string>& tables,
-                   const std::string& operations);
+                   const std::string& operations, const std::string& id);
   Error StartOver(const std::string& why) const;
   std::string Slot() const { return "muster_" + options_.name; }
   std::vector<std::string> Publications() const;

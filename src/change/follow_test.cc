@@ -297,7 +297,7 @@ TEST_F(FollowTest, ChangesThatAreMissingAreNotPassedOver) {
   server_->Exec("SELECT pg_create_logical_replication_slot('muster_shop', 'pgoutput')");
   EXPECT_EQ(FailureOf().code, Code::kIncompatible);
   EXPECT_TRUE(Events().empty());
-  ASSERT_TRUE(Unfollow(*log_, Options(), RealEnv()));
+  ASSERT_TRUE(Unfollow(*log_, Options(), RealEnv()).value());
   MustFollow();
   server_->Exec("INSERT INTO orders VALUES (2, 'b')");
   MustFollow();
@@ -308,7 +308,51 @@ TEST_F(FollowTest, ASlotOfAnotherLogIsLeftAlone) {
   MustFollow();
   OpenLog("other.db");
   EXPECT_EQ(FailureOf().code, Code::kIncompatible);
+  EXPECT_EQ(Unfollow(*log_, Options(), RealEnv()).error().code, Code::kIncompatible);
   EXPECT_TRUE(Events().empty());
+  // Also if it had begun to create one itself.
+  server_->Exec("SELECT pg_drop_replication_slot('muster_shop')");
+  EXPECT_EQ(FailureOf().code, Code::kIncompatible);
+}
+
+TEST_F(FollowTest, ATableThatWasReplacedIsNotPassedOver) {
+  MustFollow();
+  server_->Exec("DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY)");
+  server_->Exec("INSERT INTO orders VALUES (1)");
+  EXPECT_EQ(FailureOf().code, Code::kIncompatible);
+  server_->Exec("ALTER PUBLICATION muster_shop SET TABLE orders");
+  EXPECT_EQ(FailureOf().code, Code::kIncompatible);
+}
+
+TEST_F(FollowTest, SettingsOfTheRoleDoNotChangeValues) {
+  server_->Exec("CREATE TABLE v (id int PRIMARY KEY, f float8, b bytea, t timestamptz)");
+  server_->Exec("ALTER ROLE muster SET extra_float_digits = -5");
+  server_->Exec("ALTER ROLE muster SET datestyle = 'German'");
+  server_->Exec("ALTER ROLE muster SET bytea_output = 'escape'");
+  FollowOptions options = Options();
+  options.tables = {"v"};
+  const auto begun = Once(options);
+  server_->Exec(
+      "INSERT INTO v VALUES"
+      " (1, 0.1::float8 + 0.2::float8, '\\x00ff', '2024-02-03 04:05:06+00')");
+  const auto followed = Once(options);
+  server_->Exec("ALTER ROLE muster RESET ALL");
+  ASSERT_TRUE(begun) << begun.error().ToString();
+  ASSERT_TRUE(followed) << followed.error().ToString();
+  ASSERT_EQ(Events().size(), 1u);
+  EXPECT_EQ(Events()[0].payload,
+            R"({"key":{"id":1},"row":{"id":1,"f":0.30000000000000004,"b":"\\x00ff",)"
+            R"("t":"2024-02-03 04:05:06+00"}})");
+}
+
+TEST_F(FollowTest, ATransactionOfExactlyOnePartIsFinished) {
+  MustFollow();
+  server_->Exec("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 5000) g");
+  MustFollow();
+  EXPECT_EQ(Events().size(), 5'000u);
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM pg_replication_slots WHERE "
+                          "pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) > 100000"),
+            "0");
 }
 
 TEST_F(FollowTest, UnfollowRemovesEverythingAndCanBeRepeated) {

@@ -44,6 +44,8 @@ void AppendValue(std::string& out, uint32_t type, const PgField& field) {
       return;
     case kJson:
     case kJsonb:
+      // One that no parser here accepts, such as 1e400, must not spoil the whole payload.
+      if (Json::parse(text, nullptr, false).is_discarded()) break;
       out += text;
       return;
     case kInt2:
@@ -200,7 +202,8 @@ Status RowEvents::Add(const sql::PgChange& change, const ChangePlace& place,
     AddRow(*table, "deleted", old, nullptr, place, "", out);
     return {};
   }
-  const PgTuple row = WithOldValues(change.row, change.old);
+  const bool whole = table->relation.identity == 'f';
+  const PgTuple row = whole ? WithOldValues(change.row, change.old) : change.row;
   if (change.kind == sql::PgChange::Kind::kInsert) {
     AddRow(*table, "inserted", nullptr, &row, place, "", out);
     return {};
@@ -212,7 +215,6 @@ Status RowEvents::Add(const sql::PgChange& change, const ChangePlace& place,
     AddRow(*table, "deleted", old, nullptr, place, "-old", out);
     AddRow(*table, "inserted", nullptr, &row, place, "", out);
   } else {
-    const bool whole = table->relation.identity == 'f';
     AddRow(*table, "updated", whole ? old : nullptr, &row, place, "", out);
   }
   return {};
@@ -290,10 +292,13 @@ void RowEvents::AddOutbox(const Table& table, const PgTuple& row, const ChangePl
 void RowEvents::Take(events::StreamAppend append, const Table& table, const ChangePlace& place,
                      std::vector<events::StreamAppend>& out) {
   const Status fits = events::CheckAppends({&append, 1});
-  if (fits) {
-    out.push_back(std::move(append));
-  } else {
+  if (!fits) {
     Reject(table, append.stream, place, fits.error().message, out);
+  } else if (append.stream.starts_with("$follow")) {
+    // A row must not pass for a checkpoint.
+    Reject(table, append.stream, place, "streams that begin with $follow are reserved", out);
+  } else {
+    out.push_back(std::move(append));
   }
 }
 

@@ -170,6 +170,34 @@ TEST_F(RowEventsTest, WhatCannotBeAnEventIsRejectedByName) {
   EXPECT_EQ(rows.rejected(), 1);
 }
 
+TEST_F(RowEventsTest, AKeyAloneDoesNotStandInForValuesThatWereNotSent) {
+  EXPECT_EQ(
+      Of({.kind = PgChange::Kind::kUpdate,
+          .relation = 7,
+          .old = PgTuple{Text("1"), kNull},
+          .row = {Text("2"), kUnchanged}}),
+      (Words{R"(orders/1 orders.deleted {"key":{"id":1}})",
+             R"(orders/2 orders.inserted {"key":{"id":2},"row":{"id":2},"unchanged":["note"]})"}));
+}
+
+TEST_F(RowEventsTest, ARowCannotPassForACheckpoint) {
+  RowEvents rows("shop", {Outbox{.table = "outbox", .stream = {"s"}}});
+  ASSERT_TRUE(rows.Learn({.oid = 3,
+                          .schema = "public",
+                          .table = "outbox",
+                          .columns = {{"id", true, kText},
+                                      {"s", false, kText},
+                                      {"type", false, kText},
+                                      {"payload", false, kText}}},
+                         {}));
+  const auto appends = Events(
+      rows, {.relation = 3,
+             .row = {Text("1"), Text("$follow/shop"), Text("follow.checkpoint"), Text("{}")}});
+  ASSERT_EQ(appends.size(), 1u);
+  EXPECT_EQ(appends[0].stream, "$follow/shop/rejected");
+  EXPECT_EQ(rows.rejected(), 1);
+}
+
 TEST_F(RowEventsTest, ChangesThatFitNoTableAreCorrupt) {
   RowEvents rows("shop", {});
   ASSERT_TRUE(rows.Learn(Orders(), {}));

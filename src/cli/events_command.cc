@@ -250,6 +250,10 @@ void AddEventsCommand(Command& app, Context& context) {
       return Error{Code::kInvalid, action + " needs --from",
                    "name the database whose changes become events"};
     }
+    if (follows && options->log.starts_with("memory:")) {
+      return Error{Code::kInvalid, "a log in memory is gone when this command ends",
+                   "name a SQLite file or a PostgreSQL database"};
+    }
     // A misspelt name must not pass as an empty log.
     const bool creates = action == "append" || action == "follow";
     MUSTER_ASSIGN(const auto log,

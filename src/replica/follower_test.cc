@@ -203,7 +203,9 @@ TEST_F(FollowerTest, WhatWasReadBeyondACheckpointIsReadAgainFromARestoredLog) {
   StepUntilIdle();
   RestoreLog(20);
   size_t expected = 0;
-  for (const events::Event& event : log->ReadAll(0, 100)->events) expected += event.slot == idle;
+  const auto page = log->ReadAll(0, 100);
+  ASSERT_TRUE(page);
+  for (const events::Event& event : page->events) expected += event.slot == idle;
   ASSERT_GT(expected, 0u);
   StepUntilIdle();
   EXPECT_EQ(model.Statements().size(), expected);
