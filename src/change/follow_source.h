@@ -60,7 +60,8 @@ class FollowSource {
   Status Remove();
 
  private:
-  FollowSource(FollowOptions options, std::string uri) : options_(options), uri_(std::move(uri)) {}
+  FollowSource(FollowOptions options, std::string uri)
+      : options_(std::move(options)), uri_(std::move(uri)) {}
 
   Result<sql::PgResult> Ask(const std::string& sql, bool writes = false);
   Status CheckTable(const std::string& table, bool is_outbox, std::vector<std::string>& problems);

@@ -144,9 +144,15 @@ class OpenSearchSink : public Sink {
   // The index's uuid. What is behind an alias or a data stream may change.
   Result<std::string> Identity(const std::string& collection) override {
     const std::string name = IndexOf(collection);
-    const net::OpenSearchCall call{.path =
-                                       "/" + net::OpenSearchPath(name) + "/_settings/index.uuid"};
-    const auto answer = client_.SendForJson(call);
+    const std::string path = "/" + net::OpenSearchPath(name);
+    auto answer = client_.SendForJson({.path = path + "/_settings/index.uuid"});
+    if (!answer && answer.error().code == Code::kNotFound) {
+      // A cluster that has just started knows no index yet, and looks a name up before it refuses
+      // to answer; with a pattern it refuses.
+      auto started = client_.SendForJson({.path = path + "*/_settings/index.uuid"});
+      if (!started && IsTransient(started.error().code)) return started.error();
+      if (started && started->contains(name)) answer = std::move(started);
+    }
     if (!answer) {
       const Code code = answer.error().code;
       // Some users may write but not read settings, and some services have none.
