@@ -267,13 +267,7 @@ TEST(Http, ServerWithoutTlsReceivesNothing) {
 
 class HttpTls : public ::testing::Test {
  protected:
-  HttpTls() : server_(Hello, &identity_) {
-    std::string path = (std::filesystem::temp_directory_path() / "muster-ca-XXXXXX").string();
-    close(mkstemp(path.data()));
-    ca_file_ = path;
-    std::ofstream(ca_file_) << identity_.pem();
-  }
-  ~HttpTls() override { std::filesystem::remove(ca_file_); }
+  HttpTls() : server_(Hello, &identity_) { ca_file_ = folder_.Write("ca.pem", identity_.pem()); }
 
   Result<HttpResponse> Post(HttpOptions options, const std::string& url) {
     options.use_proxy = false;
@@ -282,6 +276,7 @@ class HttpTls : public ::testing::Test {
 
   testing::TlsIdentity identity_;
   HttpServer server_;
+  testing::TemporaryFolder folder_;
   std::string ca_file_;
 };
 

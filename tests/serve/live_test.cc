@@ -139,6 +139,7 @@ TEST_F(ServeLive, DamagedRecordsAreShownWithTheOthers) {
        {std::pair(std::vector<std::string>{"list"}, "bad "),
         std::pair(std::vector<std::string>{"work", "status"}, "unreadable"),
         std::pair(std::vector<std::string>{"work", "list", "--run", "r"}, "unreadable"),
+        std::pair(std::vector<std::string>{"work", "list", "--run", "bad"}, "ITEM"),
         std::pair(std::vector<std::string>{"states", "list"}, "UNREADABLE")}) {
     const Outcome outcome = Muster(command);
     EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out << outcome.err;
