@@ -15,7 +15,7 @@ class DynamoDb final : public Table {
       : server_(server), table_(table), space_(space) {}
 
   void Fill(int64_t finished, int64_t due) override {
-    // The store passes over what it has settled, and tells it by its version.
+    // The store passes over what it has settled, which it recognises by its version.
     version_ = static_cast<int64_t>(RealEnv().Random() >> 8);
     for (int64_t n = 1; n <= std::max(filled_, finished + due); ++n) {
       const Json key{{"pk", {{"S", space_ + "/" + kKind}}}, {"sk", {{"S", BenchKey(n)}}}};

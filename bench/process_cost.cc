@@ -101,7 +101,7 @@ void RunIdleWorker(const std::string& store_url) {
   };
   look_and_wait();
   look_and_wait();
-  if (write(1, ".", 1) != 1) throw std::runtime_error("nobody asks");
+  if (write(1, ".", 1) != 1) throw std::runtime_error("the parent is gone");
   char ended;
   while (read(0, &ended, 1) > 0) look_and_wait();
 }

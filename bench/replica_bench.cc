@@ -373,7 +373,7 @@ int main(int argc, char** argv) {
   try {
     muster::SetLogging(muster::Level::kError, muster::LogFormat::kText);
     if (argc == 4 && std::string_view(argv[1]) == muster::bench::kWorkerMode) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left to kill it otherwise
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing else would kill it
       std::atomic<int64_t> handled = 0;
       muster::bench::LiveWorker worker(argv[2], argv[3], handled);
       for (;;) pause();

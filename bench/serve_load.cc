@@ -38,7 +38,7 @@ struct LoadOptions {
   bool json = false;
 };
 
-// A run of many items that nobody works on: what has to be read for every look.
+// A run of many items without a worker: what has to be read for every look.
 class WideSource final : public pipeline::Source {
  public:
   explicit WideSource(int items) : items_(items) {}

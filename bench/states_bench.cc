@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Nobody final : public states::TaskExecutor {
+class NoExecutor final : public states::TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return false; }
   states::TaskOutcome Start(const states::TaskCall&, states::TaskContext&) override {
@@ -81,14 +81,14 @@ void Peer(const std::string& name, const std::string& folder, const std::string&
 void Transitions(int pairs, int runs, const testing::TemporaryFolder& folder, Bars& bars) {
   const Json machine = Chain(pairs);
   const auto definition = Must(states::ReadDefinition(ToJsonText(machine), "bench", nullptr));
-  Nobody nobody;
+  NoExecutor no_executor;
   const int transitions = 2 * pairs + 1;
   const auto start = Clock::now();
   for (int i = 0; i < runs; ++i) {
     VirtualEnv env{WallTime{}};
     const auto run = states::RunInMemory(
         definition, {.name = "bench", .input = states::MakeValue(Json{{"a", 1}})}, env, nullptr,
-        nobody);
+        no_executor);
     if (run.status != states::FlowStatus::kSucceeded) throw std::runtime_error(run.failure.cause);
   }
   const double ours = SecondsSince(start) * 1e6 / runs / transitions;

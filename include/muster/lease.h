@@ -17,15 +17,24 @@ struct LeaseTerms {
   milliseconds max_lease{3'600'000};
 };
 
-// What to claim. The fields are those of a ClaimRequest.
+// The owner of a claimed record: the claimer's name and the first digits of the holder's id, which
+// is new for every claim. A store that went back in time may grant an epoch again, even to another
+// thread of the same process; the owner tells the two apart.
+std::string OwnerName(const std::string& name, const std::string& holder);
+
+// The claimer's name in it.
+std::string NameOfOwner(const std::string& owner);
+
+// What to claim. The fields are those of a ClaimRequest, but for `holder`.
 struct LeaseRequest {
   std::string kind;
   std::string queue;
   std::string key = {};
-  std::string owner;
+  std::string owner;  // the claimer's name; the record's owner is OwnerName(owner, holder)
   int limit = 1;
   LeaseTerms terms = {};
   bool deferred = false;
+  std::string holder = {};  // empty: drawn
 };
 
 // A record that this process holds for a limited time:

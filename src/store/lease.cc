@@ -50,18 +50,27 @@ class StoreOutage {
   bool logged_ = false;
 };
 
+constexpr size_t kHolderDigits = 8;
+
 bool IsUnknown(const Error& error) { return error.code == Code::kUnknownOutcome; }
 
 }  // namespace
 
+std::string OwnerName(const std::string& name, const std::string& holder) {
+  return name + "#" + holder.substr(0, kHolderDigits);
+}
+
+std::string NameOfOwner(const std::string& owner) { return owner.substr(0, owner.rfind('#')); }
+
 Result<std::vector<Lease>> Lease::Claim(Store& store, const LeaseRequest& wanted, Env& env,
                                         std::stop_token stop) {
   const LeaseTerms& terms = wanted.terms;
+  const std::string holder = wanted.holder.empty() ? env.NewId() : wanted.holder;
   ClaimRequest request{.kind = wanted.kind,
                        .queue = wanted.queue,
                        .key = wanted.key,
                        .limit = wanted.limit,
-                       .owner = wanted.owner,
+                       .owner = OwnerName(wanted.owner, holder),
                        .claim_id = env.NewId(),
                        .lease = terms.lease,
                        .max_lease = terms.max_lease,

@@ -99,8 +99,33 @@ TEST_F(LeaseTest, RenewAfterReacquireFailsWithLeaseLost) {
   EXPECT_EQ(late.Renew("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(late.End("1").error().code, Code::kLeaseLost);
   EXPECT_EQ(late.Release().error().code, Code::kLeaseLost);
-  EXPECT_EQ(Stored().owner, "other");
+  EXPECT_EQ(NameOfOwner(Stored().owner), "other");
   EXPECT_TRUE(current.End("20"));
+}
+
+TEST_F(LeaseTest, OwnersNameTheirClaimer) {
+  EXPECT_EQ(OwnerName("host-7", "0123456789abcdef"), "host-7#01234567");
+  EXPECT_EQ(NameOfOwner("host-7#01234567"), "host-7");
+  EXPECT_EQ(NameOfOwner("of-an-earlier-version"), "of-an-earlier-version");
+  EXPECT_EQ(NameOfOwner(""), "");
+}
+
+// Both claims have the same name, epoch and body.
+TEST_F(LeaseTest, AnEpochThatARestoredStoreGrantsAgainIsAnotherLease) {
+  const Record backup = Stored();
+  Lease before = ClaimOne("me");
+  const Change remove = Change::Delete(Stored());
+  ASSERT_TRUE(truth_->Write({&remove, 1}));
+  Record restored = backup;
+  restored.version = 0;
+  const Change restore = Change::Put(restored, Due::Now());
+  ASSERT_TRUE(truth_->Write({&restore, 1}));
+  Lease after = ClaimOne("me");
+  ASSERT_EQ(after.epoch(), before.epoch());
+  EXPECT_FALSE(before.StillOurs().value());
+  EXPECT_EQ(before.Renew("5").error().code, Code::kLeaseLost);
+  EXPECT_TRUE(after.StillOurs().value());
+  EXPECT_TRUE(after.Renew("6"));
 }
 
 TEST_F(LeaseTest, RestartedWorkerHoldsNoEarlierLeases) {

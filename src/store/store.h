@@ -1,9 +1,8 @@
 // What other modules may use of the store, besides store.h in muster/.
 #pragma once
 
-#include "muster/lease.h"                  // IWYU pragma: export
-#include "store/backends.h"                // IWYU pragma: export
-#include "store/doctor/diagnose.h"         // IWYU pragma: export
-#include "store/metered_store.h"           // IWYU pragma: export
-#include "store/postgres/postgres_pool.h"  // IWYU pragma: export
-#include "store/store_url.h"               // IWYU pragma: export
+#include "muster/lease.h"           // IWYU pragma: export
+#include "store/backends.h"         // IWYU pragma: export
+#include "store/doctor/diagnose.h"  // IWYU pragma: export
+#include "store/metered_store.h"    // IWYU pragma: export
+#include "store/store_url.h"        // IWYU pragma: export

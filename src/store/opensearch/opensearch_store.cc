@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 
+#include "core/backoff.h"
 #include "core/mutex.h"
 #include "store/backends.h"
 #include "store/opensearch/opensearch_bulk.h"
@@ -14,8 +15,7 @@
 namespace muster::store {
 namespace {
 
-constexpr milliseconds kFirstPoll{50};
-constexpr milliseconds kSlowestPoll{1'000};
+constexpr Backoff::Pauses kPolls{.first = milliseconds(50), .longest = milliseconds(1'000)};
 
 class OpenSearchStore final : public Store {
  public:
@@ -83,13 +83,13 @@ class OpenSearchStore final : public Store {
     const MonoTime end = env_.MonoNow() + timeout;
     const uint64_t own = own_changes_;
     const int64_t seen = LastSeqNo(milliseconds(0));
-    milliseconds pause = kFirstPoll;
+    Backoff polls(env_, stop, kPolls);
     while (!stop.stop_requested()) {
       const auto left = end - env_.MonoNow();
       if (left <= left.zero()) return;
-      env_.Sleep(std::min<std::chrono::nanoseconds>(left, pause + env_.Jitter(pause)), stop);
-      if (own_changes_ != own || LastSeqNo(pause) != seen) return;
-      pause = std::min(pause * 2, kSlowestPoll);
+      const auto pause = std::min<std::chrono::nanoseconds>(left, polls.Next());
+      env_.Sleep(pause, stop);
+      if (own_changes_ != own || LastSeqNo(std::chrono::floor<milliseconds>(pause)) != seen) return;
     }
   }
 

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "sql/postgres_pool.h"
 #include "store/backends.h"
 #include "store/postgres/postgres_due_floor.h"
-#include "store/postgres/postgres_pool.h"
 #include "store/postgres/postgres_schema.h"
 #include "store/postgres/postgres_statements.h"
 #include "store/postgres/postgres_wakeups.h"
@@ -296,7 +296,7 @@ class PostgresStore final : public Store {
 
   Env& env_;
   const PostgresStatements statements_;
-  PostgresPool pool_;
+  sql::PostgresPool pool_;
   PostgresDueFloor due_floor_;
   PostgresWakeups wakeups_;
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "store/postgres/postgres_statements.h"
+#include "support/await.h"
 #include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 
@@ -51,16 +52,6 @@ class PostgresStoreTest : public ::testing::Test {
     auto store = OpenPostgresStore(url, space_, RealEnv(), kImpatient);
     EXPECT_FALSE(store);
     return store ? Error{} : store.error();
-  }
-
-  // True once the condition holds; false if it does not within half a minute.
-  static bool Await(const std::function<bool()>& condition) {
-    const auto give_up = std::chrono::steady_clock::now() + seconds(30);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::yield();
-    }
-    return true;
   }
 
   static Record NewRecord(const std::string& key) {
@@ -274,7 +265,7 @@ TEST_F(PostgresOutage, UnsentRequestToAPausedServerIsNotApplied) {
   server_->Resume();
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kUnavailable) << written.error().ToString();
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(testing::Await([&] {
     return server_->Exec("SELECT count(*) FROM pg_stat_activity WHERE application_name = '" +
                          space_ + "'") == "0";
   }));
@@ -286,7 +277,7 @@ TEST_F(PostgresStoreTest, StatementTimeoutIsRolledBackAndUnavailable) {
   const Record record = Create(*store, "a");
   const std::string hold = "BEGIN; LOCK TABLE " + Table() + "; SELECT pg_sleep(60)";
   std::jthread holder([&] { EXPECT_THROW(server_->Exec(hold), std::runtime_error); });
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(testing::Await([&] {
     return server_->Exec(
                "SELECT count(*) FROM pg_locks WHERE granted AND mode = "
                "'AccessExclusiveLock' AND relation = '" +
@@ -308,13 +299,13 @@ TEST_F(PostgresStoreTest, ConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent)
   const std::string ended = server_->Exec(
       "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
       "application_name = 'muster' AND datname = current_database()");
-  EXPECT_TRUE(Await([&] { return proxy.ends() - ends >= std::stoi(ended); }));
+  EXPECT_TRUE(testing::Await([&] { return proxy.ends() - ends >= std::stoi(ended); }));
   const auto claimed = store->Claim(NewClaim());
   ASSERT_TRUE(claimed) << claimed.error().ToString();
   EXPECT_EQ(claimed->size(), 1u);
   proxy.Refuse(true);
   proxy.CutAll();
-  EXPECT_TRUE(Await([&] { return !store->Now(); }));  // the cut has arrived
+  EXPECT_TRUE(testing::Await([&] { return !store->Now(); }));  // the cut has arrived
   auto written = store->Write({{Change::Put(NewRecord("b"), Due::Now())}});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kUnavailable) << written.error().ToString();
@@ -559,7 +550,7 @@ TEST_F(PostgresStoreTest, WritesOfOthersWakeAWaiterBeforeItsTimeout) {
       ++woken;
     }
   });
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(testing::Await([&] {
     Create(*writer, RealEnv().NewId());
     return woken == 3;
   }));
