@@ -34,8 +34,8 @@ struct Document {
   // Not 0: of two changes to one document the higher version wins, whichever comes last, if the
   // sink supports it.
   int64_t version = 0;
-  // Tells JSON null from SQL NULL, which JSON alone cannot: in this document null is a JSON value
-  // where the column is of JSON, and a JSON column without a field is NULL, not its default.
+  // Distinguishes JSON null from SQL NULL, which JSON alone cannot: in this document null is a JSON
+  // value where the column is of JSON, and a JSON column without a field is NULL, not its default.
   bool null_is_json = false;
 };
 
@@ -93,6 +93,14 @@ class Source {
 
   // One of them, with its full schema; none: no collection of that name.
   virtual Result<std::optional<Collection>> Describe(const std::string& collection);
+
+  // The name, among Collections(), of what a sink with this source's URL writes `collection` to:
+  // sinks encode and fold names, and some have a single target. None: there is no such target.
+  virtual Result<std::optional<std::string>> TargetOf(const std::string& collection);
+
+  // Identifies the table that a collection is read from, the same as Sink::TableId if that writes
+  // to it, however each is addressed. Empty: not a table, or the source cannot tell.
+  virtual Result<std::string> TableId(const std::string& /*collection*/) { return std::string(); }
 
   // Metadata outside collections, as a JSON object: {"index_templates": {name: template},
   // "component_templates": …, "templates": …} of a cluster.
@@ -278,6 +286,9 @@ class Sink {
   // recreated, or a replaced file, has another identity, and so has a target that lost what was
   // written to it, if the sink can tell. Empty: it cannot. kNotFound: the target is gone.
   virtual Result<std::string> Identity(const std::string& /*collection*/) { return std::string(); }
+
+  // As Source::TableId, of a collection's target. Empty also if there is none yet.
+  virtual Result<std::string> TableId(const std::string& /*collection*/) { return std::string(); }
 
   // The preferred batch size, unless configured otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/file_output.h"
 #include "support/temporary_folder.h"
 
 namespace muster {
@@ -24,6 +25,14 @@ TEST(ReadFile, ErrorsHavePathAndReason) {
   EXPECT_EQ(missing.error().code, Code::kInvalid);
   EXPECT_EQ(missing.error().message, "cannot read /nonexistent/muster: No such file or directory");
   EXPECT_EQ(ReadFile("/", 10).error().message, "cannot read /: Is a directory");
+}
+
+TEST(SafeFileName, AnyTextBecomesOneName) {
+  EXPECT_EQ(SafeFileName("orders__0__0"), "orders__0__0");
+  EXPECT_EQ(SafeFileName("../etc"), "%2E.%2Fetc");
+  EXPECT_EQ(SafeFileName(""), "%");
+  EXPECT_LE(SafeFileName(std::string(1000, '/')).size(), 255U);
+  EXPECT_NE(SafeFileName(std::string(1000, 'a')), SafeFileName(std::string(1001, 'a')));
 }
 
 }  // namespace

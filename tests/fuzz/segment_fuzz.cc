@@ -29,7 +29,7 @@ class BundleBlobs : public Blobs {
 };
 
 // Also for files inside compound files.
-void MendCrcs(Bundle& bundle) {
+void FixCrcs(Bundle& bundle) {
   for (auto& [name, content] : bundle) content = WithRightCrc(content);
   for (auto& [name, content] : bundle) {
     if (!name.ends_with(".cfe")) continue;
@@ -72,7 +72,7 @@ void ReadAll(const Bundle& bundle) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   muster::fuzz::Bundle bundle = muster::fuzz::Unbundle({reinterpret_cast<const char*>(data), size});
-  muster::fuzz::MendCrcs(bundle);
+  muster::fuzz::FixCrcs(bundle);
   muster::fuzz::ReadAll(bundle);
   return 0;
 }

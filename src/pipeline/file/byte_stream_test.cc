@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/file/file_output.h"
+#include "pipeline/file/packed_output.h"
 #include "support/temporary_folder.h"
 
 namespace muster::pipeline {
@@ -30,7 +30,7 @@ class ByteStreamTest : public ::testing::TestWithParam<Compression> {
   // Two flushes make two members or frames.
   std::string Packed(const std::string& text) {
     const std::string path = folder_.At("file");
-    auto output = CreateFileOutput(path, GetParam());
+    auto output = CreatePackedOutput(path, GetParam());
     EXPECT_TRUE((*output)->Append(text.substr(0, text.size() / 2)));
     EXPECT_TRUE((*output)->Flush());
     EXPECT_TRUE((*output)->Append(text.substr(text.size() / 2)));
@@ -55,7 +55,7 @@ TEST_P(ByteStreamTest, ReadsBackWhatWasWritten) {
 
 TEST_P(ByteStreamTest, EmptyFileIsValid) {
   const std::string path = folder_.At("empty");
-  auto output = CreateFileOutput(path, GetParam());
+  auto output = CreatePackedOutput(path, GetParam());
   ASSERT_TRUE((*output)->Flush());
   const auto text = ReadAll(path, GetParam(), 0);
   ASSERT_TRUE(text) << text.error().ToString();
@@ -64,7 +64,7 @@ TEST_P(ByteStreamTest, EmptyFileIsValid) {
 
 TEST_P(ByteStreamTest, FlushedPrefixIsACompleteFile) {
   const std::string path = folder_.At("file");
-  auto output = CreateFileOutput(path, GetParam());
+  auto output = CreatePackedOutput(path, GetParam());
   ASSERT_TRUE((*output)->Append("first\n"));
   const auto bytes = (*output)->Flush();
   ASSERT_TRUE((*output)->Append(Numbers()));

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "core/json.h"
+#include "core/json_scan.h"
 #include "core/mutex.h"
 #include "pipeline/file/csv_record.h"
 #include "pipeline/file/csv_source.h"
 #include "pipeline/file/file_sink.h"
 #include "pipeline/flow/scheme.h"
-#include "pipeline/json/json_scan.h"
 
 namespace muster::pipeline {
 namespace {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "core/file.h"
 #include "core/mutex.h"
 #include "muster/migrate.h"
 #include "pipeline/file/file_list.h"
@@ -137,8 +138,8 @@ Result<std::unique_ptr<Writer>> FileSink::Open(const std::string& collection, co
     const MutexLock lock(mutex_);
     std::shared_ptr<FileSinkState>& known = states_[collection];
     if (!known) {
-      MUSTER_ASSIGN(
-          known, FileSinkState::Open(StateFolderOf(collection), OutputOf(collection), fence, env_));
+      MUSTER_ASSIGN(known, FileSinkState::Open(StateFolderOf(collection), OutputOf(collection),
+                                               fence, run_lock_, env_));
     }
     state = known;
   }
@@ -199,7 +200,7 @@ Status FileSink::Join(const std::string& collection, FileSinkState& state) {
   if (!header.empty()) {
     const std::string path = state.folder() + "/header";
     fs::remove(path, failed);
-    MUSTER_ASSIGN(const auto output, CreateFileOutput(path, compression_));
+    MUSTER_ASSIGN(const auto output, CreatePackedOutput(path, compression_));
     MUSTER_TRY(output->Append(header));
     MUSTER_ASSIGN(const uint64_t bytes, output->Flush());
     pieces.push_back({path, bytes});

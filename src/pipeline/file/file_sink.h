@@ -70,6 +70,7 @@ class FileSink final : public Sink {
   Env& env_;
   Mutex mutex_;
   std::string only_collection_ GUARDED_BY(mutex_);  // of a single file
+  std::shared_ptr<FileRunLock> run_lock_ GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<FileSinkState>> states_ GUARDED_BY(mutex_);
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ constexpr auto kLockPause = milliseconds(20);
 constexpr int kLockTries = 500;
 constexpr std::string_view kItemEnding = ".item";
 constexpr char kIdentity[] = "/id";
+constexpr char kLock[] = "/lock";
 // An item's name never contains `#`.
 constexpr char kPieceStart[] = "#";
 
@@ -113,6 +115,40 @@ bool HasForeignFiles(const std::string& output, const std::string& state) {
   return false;
 }
 
+bool IsSameFile(int fd, const std::string& path) {
+  struct stat open_file {};
+  struct stat named {};
+  return fstat(fd, &open_file) == 0 && stat(path.c_str(), &named) == 0 &&
+         open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+Result<Descriptor> OpenLock(const std::string& path) {
+  Descriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (fd.get() < 0) return FileError("open", path, errno);
+  return fd;
+}
+
+// A standalone run keeps its lock until it exits, so that its next owner knows that the run is
+// over. The first collection's lock file is the run's; the others become links to it.
+Status LockForRun(const std::string& path, const std::string& output,
+                  std::shared_ptr<FileRunLock>& held) {
+  const bool is_first = !held || !IsSameFile(held->fd.get(), held->path);
+  if (!is_first && link(held->path.c_str(), path.c_str()) == 0) return {};
+  if (!is_first && IsSameFile(held->fd.get(), path)) return {};
+  MUSTER_ASSIGN(Descriptor fd, OpenLock(path));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || !IsSameFile(fd.get(), path)) {
+    return NotOurs(output, "is being written by another migration");
+  }
+  // What an earlier run left is replaced while it is locked.
+  const std::string fresh = path + ".new";
+  if (!is_first && link(held->path.c_str(), fresh.c_str()) == 0 &&
+      rename(fresh.c_str(), path.c_str()) == 0) {
+    return {};
+  }
+  held = std::make_shared<FileRunLock>(FileRunLock{path, std::move(fd)});
+  return {};
+}
+
 }  // namespace
 
 std::string FileItem::ToJson() const { return ToJsonText(kItemTable.ToJson(*this)); }
@@ -122,54 +158,33 @@ Result<FileItem> FileItem::FromJson(std::string_view text, const std::string& or
   return item ? std::move(item) : Damaged(item.error());
 }
 
-std::string SafeFileName(const std::string& text) {
-  constexpr size_t kLongest = 150;
-  std::string name = PercentEncode(text);
-  if (name.empty()) return "%";
-  if (name.starts_with('.')) name = "%2E" + name.substr(1);
-  if (name.size() > kLongest) name = name.substr(0, kLongest) + "-" + Sha256Hex(text).substr(0, 16);
-  return name;
-}
-
-FileSinkState::Lock::Lock(Lock&& other) noexcept
-    : threads_(std::move(other.threads_)), fd_(std::exchange(other.fd_, -1)) {}
-
-FileSinkState::Lock::~Lock() {
-  if (fd_ >= 0) flock(fd_, LOCK_UN);
-}
-
-FileSinkState::~FileSinkState() { close(lock_fd_); }
-
 Result<std::unique_ptr<FileSinkState>> FileSinkState::Open(const std::string& folder,
                                                            const std::string& output,
-                                                           const Fence& fence, Env& env) {
+                                                           const Fence& fence,
+                                                           std::shared_ptr<FileRunLock>& held,
+                                                           Env& env) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return FileError("create", folder, failed.value());
-  const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return FileError("open", path, errno);
-  std::unique_ptr<FileSinkState> state(new FileSinkState(folder, fence.alone, fd, env));
-  // A standalone run keeps the lock until it exits, so its next owner knows that the run is over.
+  std::shared_ptr<FileRunLock> run_lock;
   if (fence.alone) {
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      return NotOurs(output, "is being written by another migration");
-    }
-    MUSTER_TRY(state->Claim(output, fence));
-  } else {
-    MUSTER_ASSIGN(const Lock lock, state->Acquire());
-    MUSTER_TRY(state->Claim(output, fence));
+    MUSTER_TRY(LockForRun(folder + kLock, output, held));
+    run_lock = held;
   }
+  std::unique_ptr<FileSinkState> state(new FileSinkState(folder, std::move(run_lock), env));
+  MUSTER_ASSIGN(const Lock lock, state->Acquire());
+  MUSTER_TRY(state->Claim(output, fence));
   return state;
 }
 
 Result<std::unique_ptr<FileSinkState>> FileSinkState::Existing(const std::string& folder,
                                                                Env& env) {
-  const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return nullptr;
-  if (fd < 0) return FileError("open", path, errno);
-  return std::unique_ptr<FileSinkState>(new FileSinkState(folder, false, fd, env));
+  std::error_code failed;
+  if (!fs::exists(folder + kLock, failed)) {
+    if (failed) return FileError("open", folder + kLock, failed.value());
+    return nullptr;
+  }
+  return std::unique_ptr<FileSinkState>(new FileSinkState(folder, nullptr, env));
 }
 
 Status FileSinkState::Mark(const std::string& folder, Env& env) {
@@ -239,13 +254,15 @@ Status FileSinkState::RemoveLeftovers() {
 
 Result<FileSinkState::Lock> FileSinkState::Acquire() {
   std::unique_lock threads(mutex_);
-  if (alone_) return Lock(std::move(threads), -1);
+  if (alone_) return Lock(std::move(threads), Descriptor());
+  const std::string path = folder_ + kLock;
+  MUSTER_ASSIGN(Descriptor file, OpenLock(path));
   for (int i = 0; i < kLockTries; ++i) {
-    if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return Lock(std::move(threads), lock_fd_);
-    if (errno != EWOULDBLOCK && errno != EINTR) return FileError("lock", folder_ + "/lock", errno);
+    if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return Lock(std::move(threads), std::move(file));
+    if (errno != EWOULDBLOCK && errno != EINTR) return FileError("lock", path, errno);
     env_.Sleep(kLockPause, {});
   }
-  return Error{Code::kUnavailable, folder_ + "/lock is held by another process",
+  return Error{Code::kUnavailable, path + " is held by another process",
                "find that process with fuser"};
 }
 

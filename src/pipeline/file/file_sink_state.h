@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/mutex.h"
 #include "muster/pipeline.h"
-#include "pipeline/file/file_output.h"
+#include "pipeline/file/packed_output.h"
 
 namespace muster::pipeline {
 
@@ -33,6 +34,13 @@ struct FileItem {
   static Result<FileItem> FromJson(std::string_view text, const std::string& origin);
 };
 
+// The lock of a standalone migration. The lock files of its collections are links to one file, so
+// that one descriptor holds them all, however many there are.
+struct FileRunLock {
+  std::string path;
+  Descriptor fd;
+};
+
 // The hidden folder where the file sink stores the state of one collection: which run owns it and
 // how far each item is. Shared by processes on a file system with flock. Thread-safe.
 class FileSinkState {
@@ -40,13 +48,13 @@ class FileSinkState {
   // `folder` holds the state, `output` the published files of the collection; both are used in
   // messages and to check for foreign files. kConflict: there are foreign files, another run or
   // incarnation has written there, or another process is writing now. Unfinished output of a
-  // standalone migration is removed by the next.
+  // standalone migration is removed by the next. `held` is the lock of this sink's other
+  // collections, null before the first.
   static Result<std::unique_ptr<FileSinkState>> Open(const std::string& folder,
                                                      const std::string& output, const Fence& fence,
-                                                     Env& env);
+                                                     std::shared_ptr<FileRunLock>& held, Env& env);
   // Opens the state another process created; null: none.
   static Result<std::unique_ptr<FileSinkState>> Existing(const std::string& folder, Env& env);
-  ~FileSinkState();
 
   // Gives the folder an identity unless it has one. Idempotent and safe for concurrent processes.
   static Status Mark(const std::string& folder, Env& env);
@@ -56,15 +64,15 @@ class FileSinkState {
   // Excludes other processes for a few reads and writes.
   class Lock {
    public:
-    Lock(Lock&& other) noexcept;
+    Lock(Lock&&) = default;
     Lock& operator=(Lock&&) = delete;
-    ~Lock();
 
    private:
     friend class FileSinkState;
-    Lock(std::unique_lock<Mutex> threads, int fd) : threads_(std::move(threads)), fd_(fd) {}
+    Lock(std::unique_lock<Mutex> threads, Descriptor file)
+        : threads_(std::move(threads)), file_(std::move(file)) {}
     std::unique_lock<Mutex> threads_;
-    int fd_;
+    Descriptor file_;  // open only as long as it is locked: there may be many collections
   };
   Result<Lock> Acquire();
 
@@ -85,20 +93,19 @@ class FileSinkState {
   Status Remove();
 
  private:
-  FileSinkState(std::string folder, bool alone, int lock_fd, Env& env)
-      : folder_(std::move(folder)), alone_(alone), lock_fd_(lock_fd), env_(env) {}
+  FileSinkState(std::string folder, std::shared_ptr<FileRunLock> run_lock, Env& env)
+      : folder_(std::move(folder)),
+        alone_(run_lock != nullptr),
+        run_lock_(std::move(run_lock)),
+        env_(env) {}
   Status Claim(const std::string& output, const Fence& fence);
   Status RemoveLeftovers();
 
   const std::string folder_;
   const bool alone_;
-  const int lock_fd_;
+  const std::shared_ptr<FileRunLock> run_lock_;  // of a standalone migration
   Env& env_;
   Mutex mutex_;  // guards the files: their lock is the process's, not a thread's
 };
-
-// A file name for any text: unsafe characters are encoded, long names truncated and made unique
-// with a hash.
-std::string SafeFileName(const std::string& text);
 
 }  // namespace muster::pipeline

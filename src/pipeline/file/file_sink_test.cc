@@ -410,13 +410,5 @@ TEST_F(FileSinkTest, AnOlderVersionsStateIsContinuedAndANewerOnesRefused) {
       << refusal();
 }
 
-TEST(SafeFileName, AnyTextBecomesOneName) {
-  EXPECT_EQ(SafeFileName("orders__0__0"), "orders__0__0");
-  EXPECT_EQ(SafeFileName("../etc"), "%2E.%2Fetc");
-  EXPECT_EQ(SafeFileName(""), "%");
-  EXPECT_LE(SafeFileName(std::string(1000, '/')).size(), 255U);
-  EXPECT_NE(SafeFileName(std::string(1000, 'a')), SafeFileName(std::string(1001, 'a')));
-}
-
 }  // namespace
 }  // namespace muster::pipeline

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 
 #include "core/descriptor.h"
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/number.h"
 #include "core/sha256.h"
 
@@ -131,6 +133,25 @@ Result<std::vector<Collection>> FileSource::Collections() {
     all.push_back({one.name, std::move(metadata)});
   }
   return all;
+}
+
+Result<std::optional<std::string>> FileSource::TargetOf(const std::string& collection) {
+  MUSTER_ASSIGN(const auto all, ListFiles(options_.path, options_.endings));
+  std::error_code failed;
+  if (!std::filesystem::is_directory(options_.path, failed)) return all.front().name;
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const FileCollection& one) { return one.name == name; });
+  };
+  const std::string folder = SafeFileName(collection);
+  if (is_there(folder)) return folder;
+  // Files that no sink wrote have the collection's own name. One that could be an encoded name is
+  // another collection's.
+  const bool could_be_encoded = std::all_of(
+      collection.begin(), collection.end(),
+      [](const char& c) { return c == '%' || PercentEncode(std::string_view(&c, 1)).size() == 1; });
+  if (!could_be_encoded && is_there(collection)) return collection;
+  return std::optional<std::string>();
 }
 
 Result<FileCollection> FileSource::Find(const std::string& collection) {

@@ -36,6 +36,7 @@ class FileSource : public Source {
   explicit FileSource(FileSourceOptions options) : options_(std::move(options)) {}
 
   Result<std::vector<Collection>> Collections() override;
+  Result<std::optional<std::string>> TargetOf(const std::string& collection) override;
   Result<std::vector<Partition>> Partitions(const std::string& collection) override;
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/file.h"
 #include "pipeline/flow/item_fence.h"
 
 namespace muster::pipeline {
@@ -95,7 +96,7 @@ Result<std::vector<Refused>> FileWriter::Write(const Batch& batch, const Progres
 Status FileWriter::Begin(const Batch* first) {
   if (begun_) return {};
   MUSTER_ASSIGN(const std::string header, encoder_->Header(first));
-  MUSTER_ASSIGN(piece_, CreateFileOutput(piece_path_, place_.compression));
+  MUSTER_ASSIGN(piece_, CreatePackedOutput(piece_path_, place_.compression));
   if (place_.has_header && BytesIn(item_.pieces) == 0) MUSTER_TRY(piece_->Append(header));
   begun_ = true;
   return {};

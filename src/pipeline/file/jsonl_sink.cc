@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/json_scan.h"
 #include "pipeline/file/file_sink.h"
 #include "pipeline/flow/scheme.h"
-#include "pipeline/json/json_scan.h"
 #include "pipeline/json/json_text.h"
 
 namespace muster::pipeline {

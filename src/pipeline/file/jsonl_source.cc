@@ -1,11 +1,11 @@
 #include "pipeline/file/jsonl_source.h"
 
+#include "core/json_scan.h"
 #include "pipeline/file/file_source.h"
 #include "pipeline/file/record_reader.h"
 #include "pipeline/flow/scheme.h"
 #include "pipeline/json/json_check.h"
 #include "pipeline/json/json_path.h"
-#include "pipeline/json/json_scan.h"
 
 namespace muster::pipeline {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "muster/migrate.h"
-#include "pipeline/file/file_output.h"
+#include "pipeline/file/packed_output.h"
 #include "support/temporary_folder.h"
 
 namespace muster::pipeline {
@@ -119,7 +119,7 @@ TEST_F(JsonlSourceTest, CompressedFilesAreOnePartition) {
        {std::pair(".jsonl", Compression::kNone), std::pair(".jsonl.gz", Compression::kGzip),
         std::pair(".jsonl.zst", Compression::kZstd)}) {
     const std::string path = folder_.At(std::string("packed") + ending);
-    auto output = CreateFileOutput(path, compression);
+    auto output = CreatePackedOutput(path, compression);
     ASSERT_TRUE((*output)->Append(text));
     ASSERT_TRUE((*output)->Flush());
     const auto source = Open(path, compression == Compression::kNone ? "" : "?partition_bytes=100");
@@ -142,7 +142,7 @@ TEST_F(JsonlSourceTest, CompressedFilesAreOnePartition) {
 
 TEST_F(JsonlSourceTest, TruncatedGzipReturnsItsLinesThenTheError) {
   const std::string path = folder_.At("a.jsonl.gz");
-  auto output = CreateFileOutput(path, Compression::kGzip);
+  auto output = CreatePackedOutput(path, Compression::kGzip);
   ASSERT_TRUE((*output)->Append(Lines(100'000)));
   ASSERT_TRUE((*output)->Flush());
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);

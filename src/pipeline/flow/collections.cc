@@ -24,11 +24,38 @@ Result<std::vector<Collection>> SelectCollections(Source& source, const Collecti
   return collections;
 }
 
+namespace {
+
+// Rows copied into the table they are read from are duplicated, or never end.
+Status CheckNotItself(const Pipeline& pipeline, const std::vector<Collection>& collections) {
+  std::map<std::string, std::string> sources;  // collections by table
+  std::map<std::string, std::string> targets;  // the same, by target
+  for (const Collection& collection : collections) {
+    MUSTER_ASSIGN(const std::string table, pipeline.source.TableId(collection.name));
+    if (table.empty()) continue;
+    sources.emplace(table, collection.name);
+    targets.emplace(pipeline.transforms.TargetName(collection.name), collection.name);
+  }
+  for (const auto& [target, collection] : targets) {
+    MUSTER_ASSIGN(const std::string table, pipeline.sink.TableId(target));
+    const auto source = table.empty() ? sources.end() : sources.find(table);
+    if (source == sources.end()) continue;
+    return Error{
+        Code::kInvalid,
+        collection + " would be written to the table that " + source->second + " is read from",
+        "name another target: another database, schema or table, or rename_index"};
+  }
+  return {};
+}
+
+}  // namespace
+
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
   struct Taken {
     std::string collection;
     std::string target;
   };
+  MUSTER_TRY(CheckNotItself(pipeline, collections));
   std::map<std::string, Taken> places;
   for (const Collection& collection : collections) {
     const Collection renamed = pipeline.transforms.Target(collection);

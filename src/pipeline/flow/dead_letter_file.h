@@ -1,11 +1,19 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/file_calls.h"
 #include "core/record_version.h"
+#include "muster/json.h"
 #include "muster/migrate.h"
+#include "muster/pipeline.h"
 
 namespace muster::pipeline {
 
@@ -29,8 +37,79 @@ inline constexpr char kDocument[] = "document";
 inline constexpr char kDocumentBase64[] = "document_base64";
 }  // namespace letter_fields
 
+// Whether the file for dead letters is what failed, not the source, the sink or the store.
+bool IsAboutLetters(const Error& error);
+
 // OpenDeadLetters on injected file calls.
 std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
                                                FileCalls& calls);
+
+// Lines that are not dead letters: torn by a crash, or not ours.
+struct BadLines {
+  static constexpr size_t kMaxNamed = 10;
+
+  int64_t count = 0;
+  std::vector<size_t> first = {};  // line numbers, up to kMaxNamed
+
+  void Add(size_t number);
+  // "2 lines are not dead letters and were skipped: 3, 17"
+  std::string ToString() const;
+};
+
+// One line of a dead-letter file. Any field order and white space: people edit these with their own
+// tools.
+struct LetterLine {
+  Json head;                  // all fields; the document's value is not usable
+  std::string_view document;  // verbatim; empty: none
+
+  // None: the line is not a JSON object, apart from an invalid document.
+  static std::optional<LetterLine> Of(std::string_view line);
+};
+
+// Letters of one run that are written the same way.
+struct LetterGroup {
+  std::string run;
+  std::string target;       // empty: written by a version that did not record it
+  bool transformed = true;  // the documents have already been transformed
+
+  auto operator<=>(const LetterGroup&) const = default;
+};
+
+struct LetterPlace {
+  size_t line = 0;
+  std::string collection = {};
+  std::string item = {};
+  std::string position = {};  // of its document in the source, escaped
+  bool deleted = false;
+  // Identifies the failed document within its run: the same in every file, however often it fails
+  // and however the rest of the line is edited.
+  uint64_t identity = 0;
+};
+
+// A snapshot of a dead-letter file: later appends are not read. Lines that are not letters are
+// skipped. Of several letters for the same document the last counts: a crash may have duplicated
+// it, or a redrive failed differently. Thread-safe.
+class DeadLetterLog {
+ public:
+  // kInvalid: the file cannot be read, no line of it is a letter, or a newer version of muster
+  // wrote one.
+  static Result<DeadLetterLog> Open(const std::string& path);
+
+  // In line order.
+  const std::map<LetterGroup, std::vector<LetterPlace>>& letters() const { return letters_; }
+  const BadLines& bad_lines() const { return bad_lines_; }
+
+  // Reads the given letters as documents of the source's collections. A position is a number of
+  // lines. A letter without a JSON object is a document with a defect. kConflict: the file was
+  // replaced.
+  std::unique_ptr<Source> Read(const std::vector<LetterPlace>& letters) const;
+
+ private:
+  explicit DeadLetterLog(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::map<LetterGroup, std::vector<LetterPlace>> letters_;
+  BadLines bad_lines_;
+};
 
 }  // namespace muster::pipeline

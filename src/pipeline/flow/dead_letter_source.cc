@@ -1,4 +1,4 @@
-#include "pipeline/flow/dead_letter_source.h"
+#include "pipeline/flow/dead_letter_file.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,11 +6,10 @@
 
 #include "core/json.h"
 #include "core/json_fields.h"
+#include "core/json_scan.h"
 #include "core/number.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
-#include "pipeline/flow/dead_letter_file.h"
-#include "pipeline/json/json_scan.h"
 #include "pipeline/json/json_text.h"
 
 namespace muster::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/flow/dead_letter_source.h"
+#include "pipeline/flow/dead_letter_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -2,20 +2,22 @@
 #include <string>
 
 #include "core/base64.h"
+#include "core/escape_bytes.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "muster/migrate.h"
 #include "pipeline/flow/dead_letter_file.h"
-#include "pipeline/json/escape.h"
 #include "pipeline/json/json_text.h"
 
 namespace muster::pipeline {
 namespace {
 
+constexpr char kTheFile[] = "the file for dead letters";
+
 // Adds what the file is for: most users never named it.
 Status ForLetters(Status done) {
   if (done) return done;
-  Error error = done.error().Within("the file for dead letters");
+  Error error = done.error().Within(kTheFile);
   error.hint = "free some space, or name another file with --dead-letters";
   return error;
 }
@@ -78,6 +80,10 @@ class DeadLetterFile final : public DeadLetters {
 };
 
 }  // namespace
+
+bool IsAboutLetters(const Error& error) {
+  return error.party == Party::kNone && error.message.starts_with(kTheFile);
+}
 
 Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
                                                      const std::string& run) {

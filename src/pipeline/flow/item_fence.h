@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/json.h"
 #include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
@@ -37,6 +38,10 @@ Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::strin
 // Whether the current holder may still write. kLeaseLost: another holder has opened the item, or it
 // was sealed.
 Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place);
+
+// Progress within a larger JSON value; on its own it is Progress::ToJson.
+Json JsonOf(const Progress& progress);
+Result<Progress> ProgressOf(const Json& json);
 
 // The stored progress; Progress{} if nothing was written yet.
 Result<Progress> ProgressOf(const StoredFence& stored);

@@ -68,8 +68,11 @@ class ShardRun {
                      .skipped = batch.skipped,
                      .failed = static_cast<int64_t>(batch.failed.size()),
                      .bytes = batch.bytes};
-    MUSTER_ASSIGN(const std::vector<Refused> refused,
-                  By(Party::kSink, writer_.Write(batch.batch, after, cursor_.NextPatience())));
+    letters_failed_ = false;
+    const auto written = writer_.Write(batch.batch, after, cursor_.NextPatience());
+    // A sink that records refusals passes on the failure of their file, which is not its own.
+    if (!written) return letters_failed_ ? written.error() : written.error().By(Party::kSink);
+    const std::vector<Refused>& refused = *written;
     for (const Refused& one : refused) {
       if (one.skipped) {
         --after.counts.written;
@@ -87,8 +90,10 @@ class ShardRun {
   }
 
   Status RecordNow(const Document& document, std::string_view reason) {
-    MUSTER_TRY(AddLetter(document, reason, true));
-    return pipeline_.dead_letters.Flush();
+    Status recorded = AddLetter(document, reason, true);
+    if (recorded) recorded = pipeline_.dead_letters.Flush();
+    letters_failed_ = !recorded;
+    return recorded;
   }
 
   Status AddLetter(const Document& document, std::string_view reason, bool transformed) {
@@ -109,6 +114,7 @@ class ShardRun {
   const std::stop_token stop_;
   Progress progress_;
   bool sink_records_ = false;
+  bool letters_failed_ = false;
 };
 
 }  // namespace

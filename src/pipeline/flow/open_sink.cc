@@ -2,8 +2,10 @@
 
 #include "muster/migrate.h"
 #include "pipeline/file/csv_sink.h"
+#include "pipeline/file/file_sink.h"
 #include "pipeline/file/jsonl_sink.h"
 #include "pipeline/flow/scheme.h"
+#include "pipeline/flow/sink_kinds.h"
 #include "pipeline/opensearch/opensearch_sink.h"
 #include "pipeline/postgres/postgres_sink.h"
 #include "pipeline/sqlite/sqlite_sink.h"
@@ -35,5 +37,7 @@ Result<std::unique_ptr<Sink>> OpenSink(const std::string& text, Env& env) {
   }
   return Error{Code::kInvalid, "unknown sink '" + url.scheme + ":'", "use one of " + forms};
 }
+
+bool WritesFiles(const Sink& sink) { return dynamic_cast<const FileSink*>(&sink) != nullptr; }
 
 }  // namespace muster::pipeline

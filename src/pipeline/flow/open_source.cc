@@ -41,6 +41,13 @@ Result<std::optional<Collection>> Source::Describe(const std::string& collection
   return std::optional<Collection>();
 }
 
+// For sinks that keep names as they are, and for sources that are not sinks.
+Result<std::optional<std::string>> Source::TargetOf(const std::string& collection) {
+  MUSTER_ASSIGN(const std::optional<Collection> there, Describe(collection));
+  if (!there) return std::optional<std::string>();
+  return std::optional<std::string>(there->name);
+}
+
 Result<std::unique_ptr<Source>> OpenSource(const std::string& text, Env& env) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   std::string forms;

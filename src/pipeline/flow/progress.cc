@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "pipeline/flow/progress_json.h"
-#include "pipeline/json/escape.h"
+#include "core/escape_bytes.h"
+#include "pipeline/flow/item_fence.h"
 
 namespace muster::pipeline {
 namespace {

@@ -1,12 +1,11 @@
-#include "pipeline/flow/verify.h"
+#include "muster/migrate.h"
 
 #include <array>
 #include <map>
 #include <memory>
 
-#include "muster/migrate.h"
+#include "core/json_scan.h"
 #include "pipeline/flow/document_hash.h"
-#include "pipeline/json/json_scan.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {

@@ -1,8 +1,7 @@
-#include "pipeline/flow/verify.h"
+#include "muster/migrate.h"
 
 #include <gtest/gtest.h>
 
-#include "muster/migrate.h"
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/memory_source.h"
 #include "sql/sqlite.h"

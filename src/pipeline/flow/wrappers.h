@@ -18,6 +18,12 @@ class SourceWrapper : public Source {
   Result<std::optional<Collection>> Describe(const std::string& collection) override {
     return inner_.Describe(collection);
   }
+  Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
+    return inner_.TargetOf(collection);
+  }
+  Result<std::string> TableId(const std::string& collection) override {
+    return inner_.TableId(collection);
+  }
   Result<std::string> GlobalMetadata() override { return inner_.GlobalMetadata(); }
   bool KeepsTypes() const override { return inner_.KeepsTypes(); }
   bool KeepsRouting() const override { return inner_.KeepsRouting(); }
@@ -43,6 +49,21 @@ class SourceWrapper : public Source {
 
  private:
   Source& inner_;
+};
+
+// A source as if it had one collection only, which the caller has described already: listing all of
+// them again may be expensive. What lies outside of collections is the caller's to migrate. Both
+// arguments must outlive it.
+class OneCollection : public SourceWrapper {
+ public:
+  OneCollection(Source& source, const Collection& collection)
+      : SourceWrapper(source), collection_(collection) {}
+
+  Result<std::vector<Collection>> Collections() override { return std::vector{collection_}; }
+  Result<std::string> GlobalMetadata() override { return std::string("{}"); }
+
+ private:
+  const Collection& collection_;
 };
 
 class WriterWrapper : public Writer {
@@ -87,6 +108,9 @@ class SinkWrapper : public Sink {
   }
   Result<std::string> Identity(const std::string& collection) override {
     return inner_.Identity(collection);
+  }
+  Result<std::string> TableId(const std::string& collection) override {
+    return inner_.TableId(collection);
   }
   BatchLimits PreferredLimits() const override { return inner_.PreferredLimits(); }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/json/json_scan.h"
+#include "core/json_scan.h"
 
 namespace muster::pipeline {
 

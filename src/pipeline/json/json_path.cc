@@ -1,6 +1,6 @@
 #include "pipeline/json/json_path.h"
 
-#include "pipeline/json/json_scan.h"
+#include "core/json_scan.h"
 
 namespace muster::pipeline {
 

@@ -1,8 +1,8 @@
 #include "pipeline/json/value_edits.h"
 
 #include "core/json.h"
+#include "core/json_scan.h"
 #include "core/sha256.h"
-#include "pipeline/json/json_scan.h"
 
 namespace muster::pipeline {
 namespace {

@@ -105,6 +105,18 @@ std::string UuidOf(const Json& answer, const std::string& index) {
   return at->is_string() ? at->get<std::string>() : "";
 }
 
+// The only index behind `alias`, by the answer to GET ALIAS/_alias/ALIAS. Empty: there are several,
+// or one may be added (is_write_index, as a rollover does), or `alias` is none.
+std::string OnlyIndexBehind(const Json& answer, const std::string& alias) {
+  if (!answer.is_object() || answer.size() != 1) return "";
+  const auto& [index, about] = *answer.items().begin();
+  if (!about.is_object() || !about.contains("aliases")) return "";
+  const Json& aliases = about["aliases"];
+  if (!aliases.is_object() || !aliases.contains(alias)) return "";
+  const Json& options = aliases[alias];
+  return options.is_object() && options.contains("is_write_index") ? "" : index;
+}
+
 class BulkWriter : public Writer {
  public:
   explicit BulkWriter(OpenSearchBulk bulk) : bulk_(std::move(bulk)) {}
@@ -141,7 +153,8 @@ class OpenSearchSink : public Sink {
   bool ReplacesById(const Collection&) const override { return true; }
   std::string Place(const std::string& collection) const override { return IndexOf(collection); }
 
-  // The index's uuid. What is behind an alias or a data stream may change.
+  // The uuid of the index, also of the only one behind an alias. What is behind a data stream or an
+  // alias with a write index may change.
   Result<std::string> Identity(const std::string& collection) override {
     const std::string name = IndexOf(collection);
     const std::string path = "/" + net::OpenSearchPath(name);
@@ -159,7 +172,14 @@ class OpenSearchSink : public Sink {
       if (code == Code::kPermission || code == Code::kInvalid) return std::string();
       return answer.error();
     }
-    return UuidOf(*answer, name);
+    if (answer->contains(name)) return UuidOf(*answer, name);
+    const auto behind =
+        client_.SendForJson({.path = path + "/_alias/" + net::OpenSearchPath(name)});
+    if (!behind) {
+      if (IsTransient(behind.error().code)) return behind.error();
+      return std::string();
+    }
+    return UuidOf(*answer, OnlyIndexBehind(*behind, name));
   }
 
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,

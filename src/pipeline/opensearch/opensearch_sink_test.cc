@@ -46,5 +46,30 @@ TEST(OpenSearchSink, AnIndexThatIsGoneIsNotFound) {
   }
 }
 
+// The identity of alias `books`, of which the cluster says `settings` and `aliases`.
+std::string IdentityBehind(const std::string& settings, const std::string& aliases) {
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target.starts_with("/books/_alias/books")) return Answer(200, aliases);
+    return Answer(200, settings);
+  });
+  const auto url = ParseUrl("opensearch+" + server.Url() + "books");
+  auto sink = OpenOpenSearchSink(*url, RealEnv());
+  return sink ? (*sink)->Identity("books").value() : sink.error().ToString();
+}
+
+TEST(OpenSearchSink, TheOnlyIndexBehindAnAliasIsItsIdentity) {
+  const std::string one = R"({"books-1":{"settings":{"index":{"uuid":"u1"}}}})";
+  const std::string two =
+      R"({"books-1":{"settings":{"index":{"uuid":"u1"}}},"books-2":{"settings":{"index":{"uuid":"u2"}}}})";
+  EXPECT_EQ(IdentityBehind(one, R"({"books-1":{"aliases":{"books":{}}}})"), "u1");
+  // Others may be added, and a data stream has no aliases.
+  EXPECT_EQ(IdentityBehind(one, R"({"books-1":{"aliases":{"books":{"is_write_index":true}}}})"),
+            "");
+  EXPECT_EQ(IdentityBehind(two, R"({"books-1":{"aliases":{"books":{"is_write_index":true}}},
+                                    "books-2":{"aliases":{"books":{"is_write_index":false}}}})"),
+            "");
+  EXPECT_EQ(IdentityBehind(one, "{}"), "");
+}
+
 }  // namespace
 }  // namespace muster::pipeline

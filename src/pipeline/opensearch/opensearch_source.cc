@@ -50,6 +50,16 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
+  // A URL with an index, or an alias of one, names the target of all collections.
+  Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
+    MUSTER_ASSIGN(const std::vector<Collection> there, Collections());
+    if (!pattern_.empty() && there.size() == 1) return there.front().name;
+    for (const Collection& one : there) {
+      if (one.name == collection) return collection;
+    }
+    return std::optional<std::string>();
+  }
+
   // Optional: the version may lack it or the user may not read it, and the index itself has its
   // mappings.
   Result<std::string> GlobalMetadata() override {

@@ -7,6 +7,7 @@
 
 #include "core/base64.h"
 #include "pipeline/postgres/pg_array_literal.h"
+#include "pipeline/table/document_table.h"
 
 namespace muster::pipeline {
 namespace {
@@ -77,10 +78,10 @@ Status AppendTime(std::string_view number, std::string& out) {
 
 }  // namespace
 
-CopyRows::CopyRows(const PgTable& table)
-    : holds_documents_(table.HoldsDocuments()), fields_(FieldNames(table)) {
+CopyRows::CopyRows(const sql::PgTable& table)
+    : holds_documents_(HoldsDocuments(table)), fields_(FieldNames(table)) {
   int default_bits = 0;
-  for (const PgTable::Column& column : table.columns) {
+  for (const sql::PgTable::Column& column : table.columns) {
     Target target{.name = column.name, .written = !column.generated};
     if (column.base == "json" || column.base == "jsonb") {
       target.form = Form::kJson;
@@ -99,9 +100,9 @@ CopyRows::CopyRows(const PgTable& table)
   }
 }
 
-std::vector<std::string> CopyRows::FieldNames(const PgTable& table) {
+std::vector<std::string> CopyRows::FieldNames(const sql::PgTable& table) {
   std::vector<std::string> names;
-  for (const PgTable::Column& column : table.columns) names.push_back(column.name);
+  for (const sql::PgTable::Column& column : table.columns) names.push_back(column.name);
   return names;
 }
 

@@ -8,7 +8,7 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "pipeline/json/field_reader.h"
-#include "pipeline/postgres/postgres_table.h"
+#include "sql/postgres_table.h"
 
 namespace muster::pipeline {
 
@@ -22,7 +22,7 @@ namespace muster::pipeline {
 //   nested value as JSON text;
 // - generated columns are skipped;
 // - columns `_id` and `_routing` take the document's, unless it has fields of those names.
-// A table of whole documents (PgTable::HoldsDocuments) takes id, routing and body. Not thread-safe.
+// A table of whole documents (HoldsDocuments) takes id, routing and body. Not thread-safe.
 class CopyRows {
  public:
   struct Row {
@@ -31,7 +31,7 @@ class CopyRows {
     uint64_t defaults;  // columns left to their defaults; the same for all rows of one COPY
   };
 
-  explicit CopyRows(const PgTable& table);
+  explicit CopyRows(const sql::PgTable& table);
 
   // Drops the rows of the previous batch.
   void Clear();
@@ -58,7 +58,7 @@ class CopyRows {
     bool null_is_json = false;
   };
 
-  static std::vector<std::string> FieldNames(const PgTable& table);
+  static std::vector<std::string> FieldNames(const sql::PgTable& table);
   void AddDocument(const Document& document);
   Result<uint64_t> AddFields(const Document& document);
   Status AddValue(const Target& target, const FieldValue& value, bool null_is_json);

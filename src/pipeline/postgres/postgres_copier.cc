@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "pipeline/table/document_table.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
@@ -22,7 +23,7 @@ bool IsAboutARow(std::string_view sqlstate) {
 
 }  // namespace
 
-PostgresCopier::PostgresCopier(const PgTable& table, bool replaces, Lock lock)
+PostgresCopier::PostgresCopier(const sql::PgTable& table, bool replaces, Lock lock)
     : table_(table),
       lock_(std::move(lock)),
       rows_(table_),
@@ -106,7 +107,7 @@ Status PostgresCopier::LockOnly() {
 
 // Deletes a run of consecutive deleted documents. Returns the last one's index.
 Result<size_t> PostgresCopier::DeleteRows(const Batch& batch, size_t first) {
-  const std::string column = table_.HoldsDocuments() ? "id" : "_id";
+  const std::string column = HoldsDocuments(table_) ? "id" : "_id";
   if (table_.Find(column) == nullptr) return NoIdColumn(table_.sql_name);
   size_t end = first;
   while (end < batch.documents.size() && batch.documents[end].deleted) ++end;
@@ -192,7 +193,7 @@ std::string PostgresCopier::ReplaceSql(const std::string& columns) const {
     key += (key.empty() ? "" : ", ") + sql::PgIdentifier(name);
   }
   std::string set;
-  for (const PgTable::Column& column : table_.columns) {
+  for (const sql::PgTable::Column& column : table_.columns) {
     if (column.generated) continue;
     if (std::find(table_.key.begin(), table_.key.end(), column.name) != table_.key.end()) continue;
     const std::string name = sql::PgIdentifier(column.name);

@@ -8,9 +8,9 @@
 
 #include "muster/pipeline.h"
 #include "pipeline/postgres/copy_rows.h"
-#include "pipeline/postgres/postgres_table.h"
 #include "sql/postgres.h"
 #include "sql/postgres_copy.h"
+#include "sql/postgres_table.h"
 
 namespace muster::pipeline {
 
@@ -30,7 +30,7 @@ class PostgresCopier {
   };
 
   // With `replaces`, a row whose key exists replaces the one there. `table` must outlive this.
-  PostgresCopier(const PgTable& table, bool replaces, Lock lock);
+  PostgresCopier(const sql::PgTable& table, bool replaces, Lock lock);
 
   // Begins a transaction, locks the item and writes the rows; the caller commits. With
   // `constraints_now`, deferred constraints are checked at once, so that they refuse rows too.
@@ -62,7 +62,7 @@ class PostgresCopier {
   std::string ReplaceSql(const std::string& columns) const;
   Error ServerError(const sql::PgRefusal& refusal) const;
 
-  const PgTable& table_;
+  const sql::PgTable& table_;
   const Lock lock_;
   CopyRows rows_;
   bool may_replace_;

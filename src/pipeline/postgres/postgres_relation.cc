@@ -1,5 +1,7 @@
 #include "pipeline/postgres/postgres_relation.h"
 
+#include "pipeline/table/document_table.h"
+
 #include "pipeline/table/row_key.h"
 
 namespace muster::pipeline {
@@ -19,9 +21,9 @@ Error NoKey(const std::string& what) {
                "name columns that are unique and never null: ?key=COLUMN,COLUMN"};
 }
 
-Result<PgRelation::KeyColumn> KeyColumnOf(const PgTable& table, const std::string& name,
+Result<PgRelation::KeyColumn> KeyColumnOf(const sql::PgTable& table, const std::string& name,
                                           const std::string& what) {
-  const PgTable::Column* column = table.Find(name);
+  const sql::PgTable::Column* column = table.Find(name);
   if (column == nullptr) {
     return Error{Code::kInvalid, what + " has no column '" + name + "' to use as its key",
                  "check ?key=COLUMN,COLUMN"};
@@ -43,19 +45,19 @@ Result<std::vector<std::string>> LeavesOf(sql::PgConnection& connection, const s
 }
 
 // The columns that can hold JSON null. In arrays the two nulls look the same.
-std::vector<const PgTable::Column*> JsonColumns(const PgTable& table) {
-  std::vector<const PgTable::Column*> columns;
-  if (table.HoldsDocuments()) return columns;
-  for (const PgTable::Column& column : table.columns) {
+std::vector<const sql::PgTable::Column*> JsonColumns(const sql::PgTable& table) {
+  std::vector<const sql::PgTable::Column*> columns;
+  if (HoldsDocuments(table)) return columns;
+  for (const sql::PgTable::Column& column : table.columns) {
     if (column.base == "json" || column.base == "jsonb") columns.push_back(&column);
   }
   return columns;
 }
 
 // Whether any of these columns holds JSON null.
-std::string HasJsonNullSql(const std::vector<const PgTable::Column*>& columns) {
+std::string HasJsonNullSql(const std::vector<const sql::PgTable::Column*>& columns) {
   std::string sql;
-  for (const PgTable::Column* column : columns) {
+  for (const sql::PgTable::Column* column : columns) {
     sql += (sql.empty() ? "coalesce(" : " OR coalesce(") + column->base + "_typeof(t." +
            sql::PgIdentifier(column->name) + ") = 'null', false)";
   }
@@ -63,10 +65,10 @@ std::string HasJsonNullSql(const std::vector<const PgTable::Column*>& columns) {
 }
 
 // The JSON object `body` without those of these columns that are NULL.
-std::string WithoutNullsSql(const std::vector<const PgTable::Column*>& columns,
+std::string WithoutNullsSql(const std::vector<const sql::PgTable::Column*>& columns,
                             const std::string& body) {
   std::string nulls;
-  for (const PgTable::Column* column : columns) {
+  for (const sql::PgTable::Column* column : columns) {
     nulls += (nulls.empty() ? "CASE WHEN t." : ", CASE WHEN t.") + sql::PgIdentifier(column->name) +
              " IS NULL THEN " + sql::PgLiteral(column->name) + " END";
   }
@@ -129,7 +131,7 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
   std::string body = "row_to_json(t.*)";
   std::string also;
   if (!by_ctid && key.size() == 1) id = "t." + key[0].sql + "::text";
-  if (table.HoldsDocuments()) {
+  if (HoldsDocuments(table)) {
     id = "t.id";
     if (table.Find("routing") != nullptr) routing = "t.routing";
     body = "t.document";
@@ -138,7 +140,7 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
     id = "t._id::text";
     if (table.Find("_routing") != nullptr) routing = "t._routing::text";
     body = "row_to_json(fields.*)";
-    for (const PgTable::Column& column : table.columns) {
+    for (const sql::PgTable::Column& column : table.columns) {
       if (column.name == "_id" || column.name == "_routing") continue;
       also += (also.empty() ? ", LATERAL (SELECT t." : ", t.") + sql::PgIdentifier(column.name);
     }
@@ -155,10 +157,10 @@ Result<std::string> PgRelation::RowsSql(const std::string& part, const std::stri
 }
 
 Result<PgRelation> RelationOfTable(sql::PgConnection& connection, const std::string& collection,
-                                   const PgName& name, const std::vector<std::string>& key) {
+                                   const sql::PgName& name, const std::vector<std::string>& key) {
   PgRelation relation{.collection = collection};
-  MUSTER_ASSIGN(relation.table, DescribePgTable(connection, name));
-  const PgTable& table = relation.table;
+  MUSTER_ASSIGN(relation.table, sql::DescribePgTable(connection, name));
+  const sql::PgTable& table = relation.table;
   relation.from = table.sql_name;
   relation.key_is_certain = key.empty() || key == table.key;
   for (const std::string& column : key.empty() ? table.key : key) {
@@ -193,7 +195,7 @@ Result<PgRelation> RelationOfQuery(sql::PgConnection& connection, const std::str
                                            " FROM pg_type WHERE oid = $1::int8::oid"),
                                      params));
     const bool builtin = type.Text(0, 2) == std::string_view("\1", 1);
-    PgTable::Column column;
+    sql::PgTable::Column column;
     column.name = shape->ColumnName(i);
     column.type = type.Text(0, 0);
     column.portable_type = builtin ? column.type : "text";

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "muster/result.h"
-#include "pipeline/postgres/postgres_table.h"
 #include "sql/postgres.h"
+#include "sql/postgres_table.h"
 
 namespace muster::pipeline {
 
@@ -19,8 +19,8 @@ struct PgRelation {
     std::string base;  // the plain type name
   };
   std::string collection;
-  std::string from = {};  // the FROM clause's content
-  PgTable table = {};     // its columns; unnamed for a query
+  std::string from = {};    // the FROM clause's content
+  sql::PgTable table = {};  // its columns; unnamed for a query
   std::vector<KeyColumn> key = {};
   bool by_ctid = false;
   bool key_is_certain = false;           // the server guarantees that it is unique and not null
@@ -42,7 +42,7 @@ struct PgRelation {
 // `key` names the columns to sort by; empty: the table's own key. kInvalid: no such column, or a
 // key is required and missing.
 Result<PgRelation> RelationOfTable(sql::PgConnection& connection, const std::string& collection,
-                                   const PgName& name, const std::vector<std::string>& key);
+                                   const sql::PgName& name, const std::vector<std::string>& key);
 Result<PgRelation> RelationOfQuery(sql::PgConnection& connection, const std::string& collection,
                                    const std::string& query, const std::vector<std::string>& key);
 

@@ -51,4 +51,16 @@ Result<std::unique_ptr<sql::PgConnection>> OpenPgReadSession(const std::string& 
   return connection;
 }
 
+Result<std::string> PgTableId(sql::PgConnection& connection, const std::string& name) {
+  const sql::PgStatement look{"",
+                              "SELECT s.system_identifier || '/' || d.oid || '/' || c.oid"
+                              " FROM pg_control_system() s, pg_database d, pg_class c WHERE"
+                              " d.datname = current_database() AND c.oid = to_regclass($1)",
+                              false};
+  const auto found = connection.Execute(look, sql::PgParams().Text(name));
+  if (!found && found.error().code == Code::kPermission) return std::string();
+  if (!found) return found.error();
+  return found->rows() == 1 ? std::string(found->Text(0, 0)) : std::string();
+}
+
 }  // namespace muster::pipeline

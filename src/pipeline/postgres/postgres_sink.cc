@@ -4,9 +4,9 @@
 
 #include "core/mutex.h"
 #include "pipeline/postgres/postgres_session.h"
-#include "pipeline/postgres/postgres_table.h"
 #include "pipeline/postgres/postgres_writer.h"
 #include "pipeline/table/table_shape.h"
+#include "sql/postgres_table.h"
 #include "sql/postgres_uri.h"
 
 namespace muster::pipeline {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kOwnParameters[] = {"schema", "documents"};
 
-std::string CreateTableSql(const PgName& name, const TableShape& shape) {
+std::string CreateTableSql(const sql::PgName& name, const TableShape& shape) {
   std::string sql = "CREATE TABLE IF NOT EXISTS " + name.Sql() + " (";
   for (const TableShape::Column& column : shape.columns) {
     if (&column != shape.columns.data()) sql += ", ";
@@ -29,7 +29,7 @@ std::string CreateTableSql(const PgName& name, const TableShape& shape) {
 
 class PostgresSink final : public Sink {
  public:
-  PostgresSink(Env& env, std::string uri, std::string schema, std::optional<PgName> table,
+  PostgresSink(Env& env, std::string uri, std::string schema, std::optional<sql::PgName> table,
                bool documents)
       : env_(env),
         uri_(std::move(uri)),
@@ -38,10 +38,10 @@ class PostgresSink final : public Sink {
         documents_(documents) {}
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
-    MUSTER_ASSIGN(const PgName name, TableOf(collection.name));
+    MUSTER_ASSIGN(const sql::PgName name, TableOf(collection.name));
     MUSTER_ASSIGN(const auto connection, OpenPgWriteSession(uri_));
     if (!evaluate) MUSTER_TRY(PostgresProgress::EnsureTable(*connection, schema_));
-    const auto there = DescribePgTable(*connection, name);
+    const auto there = sql::DescribePgTable(*connection, name);
     if (there) return std::vector<TargetChange>{};
     if (there.error().code != Code::kNotFound) return there.error();
     MUSTER_ASSIGN(const TableShape shape, ShapeOf(collection, documents_));
@@ -61,11 +61,9 @@ class PostgresSink final : public Sink {
   }
 
   Result<std::string> Identity(const std::string& collection) override {
-    MUSTER_ASSIGN(const PgName name, TableOf(collection));
+    MUSTER_ASSIGN(const sql::PgName name, TableOf(collection));
     const MutexLock lock(mutex_);
-    if (!looking_ || !looking_->Usable()) {
-      MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
-    }
+    MUSTER_TRY(Look());
     // TRUNCATE gives the table a new file.
     const sql::PgStatement look{"",
                                 "SELECT oid::text || CASE relkind WHEN 'r' THEN '/' || relfilenode"
@@ -77,21 +75,34 @@ class PostgresSink final : public Sink {
     return Error{Code::kNotFound, looking_->Place() + " has no table " + name.Sql()};
   }
 
+  Result<std::string> TableId(const std::string& collection) override {
+    MUSTER_ASSIGN(const sql::PgName name, TableOf(collection));
+    const MutexLock lock(mutex_);
+    MUSTER_TRY(Look());
+    return PgTableId(*looking_, name.Sql());
+  }
+
   BatchLimits PreferredLimits() const override { return kTableLimits; }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
-    MUSTER_ASSIGN(const PgName name, TableOf(collection));
+    MUSTER_ASSIGN(const sql::PgName name, TableOf(collection));
     MUSTER_ASSIGN(auto connection, OpenPgWriteSession(uri_));
     MUSTER_TRY(PostgresProgress::EnsureTable(*connection, schema_));
-    MUSTER_ASSIGN(PgTable table, DescribePgTable(*connection, name));
+    MUSTER_ASSIGN(sql::PgTable table, sql::DescribePgTable(*connection, name));
     connection.reset();  // the writer has its own, and connections may be scarce
     MUSTER_ASSIGN(auto writer, PostgresWriter::Open(env_, uri_, schema_, std::move(table), fence));
     return writer;
   }
 
  private:
+  Status Look() REQUIRES(mutex_) {
+    if (looking_ && looking_->Usable()) return {};
+    MUSTER_ASSIGN(looking_, OpenPgWriteSession(uri_));
+    return {};
+  }
+
   // A collection's name is a single identifier even with dots, which index names often contain.
-  Result<PgName> TableOf(const std::string& collection) const {
+  Result<sql::PgName> TableOf(const std::string& collection) const {
     if (table_) return *table_;
     if (collection.size() > 63) {
       return Error{Code::kInvalid,
@@ -100,7 +111,7 @@ class PostgresSink final : public Sink {
                        "PostgreSQL keeps of a table's",
                    "name the table after # in the sink's URL, or rename the collection"};
     }
-    return PgName{schema_, collection};
+    return sql::PgName{schema_, collection};
   }
 
   // The loser of a race finds it existing.
@@ -118,10 +129,11 @@ class PostgresSink final : public Sink {
   Env& env_;
   const std::string uri_;
   const std::string schema_;
-  const std::optional<PgName> table_;
+  const std::optional<sql::PgName> table_;
   const bool documents_;
   Mutex mutex_;
-  std::unique_ptr<sql::PgConnection> looking_ GUARDED_BY(mutex_);  // kept for Identity
+  // Kept for Identity and TableId.
+  std::unique_ptr<sql::PgConnection> looking_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -133,9 +145,9 @@ Result<std::unique_ptr<Sink>> OpenPostgresSink(const Url& url, Env& env) {
     return Error{Code::kInvalid, "sink URL: documents=" + documents, "write true or false"};
   }
   std::string schema = url.Param("schema").value_or("");
-  std::optional<PgName> table;
+  std::optional<sql::PgName> table;
   if (!url.fragment.empty()) {
-    MUSTER_ASSIGN(table, PgName::Parse(url.fragment));
+    MUSTER_ASSIGN(table, sql::PgName::Parse(url.fragment));
     if (table->schema.empty()) table->schema = schema;
     schema = table->schema;
   }

@@ -8,6 +8,7 @@
 #include "core/mutex.h"
 #include "pipeline/postgres/postgres_reader.h"
 #include "pipeline/postgres/postgres_relation.h"
+#include "pipeline/postgres/postgres_session.h"
 #include "pipeline/postgres/postgres_snapshot.h"
 #include "pipeline/table/row_key.h"
 #include "pipeline/table/table_params.h"
@@ -60,6 +61,21 @@ class PostgresSource final : public Source {
       collections.push_back({name, MetadataOf(ShapeOfRelation(relation))});
     }
     return collections;
+  }
+
+  Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
+    MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
+    MUSTER_ASSIGN(const std::vector<std::string> names, Names(*connection));
+    if (!options_.query.empty() || !options_.fragment.empty()) return names.front();
+    if (std::find(names.begin(), names.end(), collection) != names.end()) return collection;
+    return std::optional<std::string>();
+  }
+
+  Result<std::string> TableId(const std::string& collection) override {
+    if (!options_.query.empty()) return std::string();
+    MUSTER_ASSIGN(const sql::PgName name, NameOf(collection));
+    MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
+    return PgTableId(*connection, name.Sql());
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
@@ -127,7 +143,7 @@ class PostgresSource final : public Source {
  private:
   // Positions in a table without a key are offsets in its file.
   static std::string MarkOf(const PgRelation& relation) {
-    const PgTable& table = relation.table;
+    const sql::PgTable& table = relation.table;
     return relation.by_ctid ? table.oid + "/" + table.file : table.oid;
   }
 
@@ -138,7 +154,7 @@ class PostgresSource final : public Source {
       return std::vector<std::string>{options_.fragment.empty() ? "query" : options_.fragment};
     }
     if (!options_.fragment.empty()) {
-      MUSTER_ASSIGN(const PgName name, PgName::Parse(options_.fragment));
+      MUSTER_ASSIGN(const sql::PgName name, sql::PgName::Parse(options_.fragment));
       return std::vector<std::string>{name.table};
     }
     sql::PgParams params;
@@ -164,17 +180,22 @@ class PostgresSource final : public Source {
     if (!options_.query.empty()) {
       return RelationOfQuery(connection, collection, options_.query, options_.key);
     }
-    PgName name{options_.schema, collection};
+    MUSTER_ASSIGN(const sql::PgName name, NameOf(collection));
+    return RelationOfTable(connection, collection, name, options_.key);
+  }
+
+  Result<sql::PgName> NameOf(const std::string& collection) const {
+    sql::PgName name{options_.schema, collection};
     if (!options_.fragment.empty()) {
-      MUSTER_ASSIGN(name, PgName::Parse(options_.fragment));
+      MUSTER_ASSIGN(name, sql::PgName::Parse(options_.fragment));
       if (name.schema.empty()) name.schema = options_.schema;
     }
-    return RelationOfTable(connection, collection, name, options_.key);
+    return name;
   }
 
   static TableShape ShapeOfRelation(const PgRelation& relation) {
     TableShape shape;
-    for (const PgTable::Column& column : relation.table.columns) {
+    for (const sql::PgTable::Column& column : relation.table.columns) {
       shape.columns.push_back({column.name, column.portable_type, column.nullable});
     }
     if (relation.key_is_certain) shape.key = relation.table.key;
@@ -198,7 +219,7 @@ class PostgresSource final : public Source {
   // Where all partitions but the last end.
   Result<std::vector<std::string>> InnerEnds(sql::PgConnection& connection,
                                              const PgRelation& relation) const {
-    const PgTable& table = relation.table;
+    const sql::PgTable& table = relation.table;
     const int64_t wanted =
         options_.partitions > 0
             ? options_.partitions
@@ -276,7 +297,7 @@ Result<std::unique_ptr<Source>> OpenPostgresSource(const Url& url, Env& env) {
                   .fragment = url.fragment};
   MUSTER_ASSIGN(options.partitions, PartitionsParam(url));
   if (options.query.empty() && !options.fragment.empty()) {
-    MUSTER_TRY(PgName::Parse(options.fragment));
+    MUSTER_TRY(sql::PgName::Parse(options.fragment));
   }
   if (!options.key.empty() && options.query.empty() && options.fragment.empty()) {
     return Error{Code::kInvalid, "source URL gives a key for all tables of a schema",

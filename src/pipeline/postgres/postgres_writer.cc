@@ -25,8 +25,8 @@ bool MayTryAgain(Code code) { return code == Code::kUnavailable || code == Code:
 
 }  // namespace
 
-PostgresWriter::PostgresWriter(Env& env, std::string uri, const std::string& schema, PgTable table,
-                               Fence fence)
+PostgresWriter::PostgresWriter(Env& env, std::string uri, const std::string& schema,
+                               sql::PgTable table, Fence fence)
     : env_(env),
       uri_(std::move(uri)),
       table_(std::move(table)),
@@ -37,7 +37,7 @@ PostgresWriter::PostgresWriter(Env& env, std::string uri, const std::string& sch
 
 Result<std::unique_ptr<PostgresWriter>> PostgresWriter::Open(Env& env, std::string uri,
                                                              const std::string& schema,
-                                                             PgTable table, Fence fence) {
+                                                             sql::PgTable table, Fence fence) {
   std::unique_ptr<PostgresWriter> writer(
       new PostgresWriter(env, std::move(uri), schema, std::move(table), std::move(fence)));
   const Patience patience{.deadline = env.MonoNow() + kOpenPatience};

@@ -25,7 +25,7 @@ class PostgresWriter final : public TableWriter {
  public:
   // Opens the item; waits for a session that still has it locked, or terminates it.
   static Result<std::unique_ptr<PostgresWriter>> Open(Env& env, std::string uri,
-                                                      const std::string& schema, PgTable table,
+                                                      const std::string& schema, sql::PgTable table,
                                                       Fence fence);
 
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
@@ -43,7 +43,8 @@ class PostgresWriter final : public TableWriter {
     std::vector<Refused> refused;
   };
 
-  PostgresWriter(Env& env, std::string uri, const std::string& schema, PgTable table, Fence fence);
+  PostgresWriter(Env& env, std::string uri, const std::string& schema, sql::PgTable table,
+                 Fence fence);
 
   Status Connect(const Patience& patience);
   Status TakeItem(const Patience& patience);
@@ -56,7 +57,7 @@ class PostgresWriter final : public TableWriter {
 
   Env& env_;
   const std::string uri_;
-  const PgTable table_;
+  const sql::PgTable table_;
   const PostgresProgress progress_;
   PostgresCopier copier_;
   std::unique_ptr<sql::PgConnection> connection_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/backoff.h"
 #include "core/base64.h"
 #include "core/json_fields.h"
 #include "core/mutex.h"
@@ -15,8 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kTries = 6;
-constexpr milliseconds kFirstPause{500};
-constexpr milliseconds kLongestPause{20'000};
+constexpr Backoff::Pauses kPauses{.first = milliseconds(500), .longest = seconds(20)};
 constexpr size_t kMaxAnswerBytes = size_t{512} << 20;
 constexpr seconds kAnswerTime{300};
 
@@ -77,13 +77,12 @@ Result<net::HttpResponse> SalesforceClient::Send(net::HttpRequest request,
                                                  const std::stop_token& stop) {
   request.max_response_bytes = kMaxAnswerBytes;
   request.timeout = kAnswerTime;
-  milliseconds pause = kFirstPause;
+  Backoff backoff(env_, stop, kPauses);
   for (int tries = 1;; ++tries) {
     auto response = SendOnce(request, stop);
     const bool passing = !response && response.error().code == Code::kUnavailable;
     if (!passing || tries == kTries) return response;
-    if (!env_.Sleep(pause + env_.Jitter(pause), stop)) return Error{Code::kCancelled, "stopped"};
-    pause = std::min(2 * pause, kLongestPause);
+    if (!backoff.Pause()) return Error{Code::kCancelled, "stopped"};
   }
 }
 

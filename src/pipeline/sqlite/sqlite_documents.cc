@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/utf8.h"
 #include "pipeline/json/json_text.h"
+#include "pipeline/table/document_table.h"
 #include "pipeline/table/row_key.h"
 
 namespace muster::pipeline {
@@ -60,7 +61,8 @@ bool IsJsonNull(std::string_view text) {
 
 }  // namespace
 
-SqliteDocuments::SqliteDocuments(const SqliteTable& table, int first_column, SqliteMisfits misfits)
+SqliteDocuments::SqliteDocuments(const sql::SqliteTable& table, int first_column,
+                                 SqliteMisfits misfits)
     : table_(table), first_column_(first_column), misfits_(misfits) {}
 
 Document SqliteDocuments::Read(const sql::SqliteStatement& row) {
@@ -70,7 +72,7 @@ Document SqliteDocuments::Read(const sql::SqliteStatement& row) {
   routing_.clear();
   body_.clear();
   null_is_json_ = false;
-  if (table_.HoldsDocuments()) {
+  if (HoldsDocuments(table_)) {
     ReadDocument();
   } else {
     ReadFields();
@@ -110,10 +112,11 @@ void SqliteDocuments::ReadFields() {
   null_is_json_ = HasJsonNull();
   body_ += '{';
   for (size_t i = 0; i < table_.columns.size(); ++i) {
-    const SqliteTable::Column& column = table_.columns[i];
+    const sql::SqliteTable::Column& column = table_.columns[i];
     const int place = static_cast<int>(i) + first_column_;
     if (own && (column.name == "_id" || column.name == "_routing")) continue;
-    if (null_is_json_ && column.form == SqliteTable::Form::kJson && row_->IsNull(place)) continue;
+    if (null_is_json_ && column.form == sql::SqliteTable::Form::kJson && row_->IsNull(place))
+      continue;
     if (body_.size() > 1) body_ += ',';
     AppendJsonString(body_, column.name);
     body_ += ':';
@@ -130,8 +133,8 @@ void SqliteDocuments::ReadFields() {
 bool SqliteDocuments::HasJsonNull() const {
   for (size_t i = 0; i < table_.columns.size(); ++i) {
     const int place = static_cast<int>(i) + first_column_;
-    if (table_.columns[i].form == SqliteTable::Form::kJson && row_->TypeOf(place) == Type::kText &&
-        IsJsonNull(row_->Text(place))) {
+    if (table_.columns[i].form == sql::SqliteTable::Form::kJson &&
+        row_->TypeOf(place) == Type::kText && IsJsonNull(row_->Text(place))) {
       return true;
     }
   }
@@ -141,8 +144,8 @@ bool SqliteDocuments::HasJsonNull() const {
 // The text of a column that is not a field. A blob there makes the row a defect.
 std::string SqliteDocuments::NameText(std::string_view name) {
   const int place = PlaceOf(name);
-  const SqliteTable::Column& declared = *table_.Find(name);
-  if (misfits_ == SqliteMisfits::kRefuse && declared.form != SqliteTable::Form::kBlob &&
+  const sql::SqliteTable::Column& declared = *table_.Find(name);
+  if (misfits_ == SqliteMisfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob &&
       row_->TypeOf(place) == Type::kBlob) {
     AppendMisfit(place, declared);
     return "";
@@ -150,7 +153,7 @@ std::string SqliteDocuments::NameText(std::string_view name) {
   return TextOf(*row_, place);
 }
 
-void SqliteDocuments::AppendValue(int column, const SqliteTable::Column& declared) {
+void SqliteDocuments::AppendValue(int column, const sql::SqliteTable::Column& declared) {
   switch (row_->TypeOf(column)) {
     case Type::kNull:
       body_ += "null";
@@ -162,7 +165,7 @@ void SqliteDocuments::AppendValue(int column, const SqliteTable::Column& declare
       AppendReal(row_->Double(column), body_);
       return;
     case Type::kBlob:
-      if (misfits_ == SqliteMisfits::kRefuse && declared.form != SqliteTable::Form::kBlob) {
+      if (misfits_ == SqliteMisfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob) {
         AppendMisfit(column, declared);
         return;
       }
@@ -174,14 +177,14 @@ void SqliteDocuments::AppendValue(int column, const SqliteTable::Column& declare
   }
 }
 
-void SqliteDocuments::AppendText(int column, const SqliteTable::Column& declared) {
+void SqliteDocuments::AppendText(int column, const sql::SqliteTable::Column& declared) {
   const std::string_view text = row_->Text(column);
-  const bool is_json = declared.form == SqliteTable::Form::kJson;
+  const bool is_json = declared.form == sql::SqliteTable::Form::kJson;
   if (is_json && CheckJsonObject("{\"value\":" + std::string(text) + "}")) {
     body_ += text;
     return;
   }
-  const bool is_blob = declared.form == SqliteTable::Form::kBlob;
+  const bool is_blob = declared.form == sql::SqliteTable::Form::kBlob;
   if ((is_json || is_blob) && misfits_ == SqliteMisfits::kRefuse) {
     AppendMisfit(column, declared);
     return;
@@ -205,9 +208,9 @@ void SqliteDocuments::AppendText(int column, const SqliteTable::Column& declared
 }
 
 // As an SQL literal, so that the body does not pass as a document and a redrive cannot write it.
-void SqliteDocuments::AppendMisfit(int column, const SqliteTable::Column& declared) {
+void SqliteDocuments::AppendMisfit(int column, const sql::SqliteTable::Column& declared) {
   const bool is_blob = row_->TypeOf(column) == Type::kBlob;
-  const bool is_json = declared.form == SqliteTable::Form::kJson;
+  const bool is_json = declared.form == sql::SqliteTable::Form::kJson;
   defect_ = "column '" + declared.name + "' is declared " +
             (declared.type.empty() ? "without a type" : declared.type) + " but holds " +
             (is_blob   ? "a blob"

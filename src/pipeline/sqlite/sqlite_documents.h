@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "muster/pipeline.h"
-#include "pipeline/sqlite/sqlite_table.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_table.h"
 
 namespace muster::pipeline {
 
@@ -21,7 +21,7 @@ enum class SqliteMisfits {
 class SqliteDocuments {
  public:
   // The table's columns are those of the rows from `first_column` on. `table` must outlive this.
-  SqliteDocuments(const SqliteTable& table, int first_column, SqliteMisfits misfits);
+  SqliteDocuments(const sql::SqliteTable& table, int first_column, SqliteMisfits misfits);
 
   // The document of the current row, without a position. Valid until the next call.
   Document Read(const sql::SqliteStatement& row);
@@ -30,14 +30,14 @@ class SqliteDocuments {
   void ReadDocument();
   void ReadFields();
   bool HasJsonNull() const;
-  void AppendValue(int column, const SqliteTable::Column& declared);
-  void AppendText(int column, const SqliteTable::Column& declared);
-  void AppendMisfit(int column, const SqliteTable::Column& declared);
+  void AppendValue(int column, const sql::SqliteTable::Column& declared);
+  void AppendText(int column, const sql::SqliteTable::Column& declared);
+  void AppendMisfit(int column, const sql::SqliteTable::Column& declared);
   std::string NameText(std::string_view name);
   int PlaceOf(std::string_view name) const;
   std::string CompositeId() const;
 
-  const SqliteTable& table_;
+  const sql::SqliteTable& table_;
   const int first_column_;
   const SqliteMisfits misfits_;
   // Of the current row:

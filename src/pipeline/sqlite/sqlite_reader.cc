@@ -119,7 +119,7 @@ Status SqliteReader::Start() {
   MUSTER_ASSIGN(Range range, RangeOf(relation_, position_, end_));
   const std::string key = ColumnList(relation_.key);
   std::string columns;
-  for (const SqliteTable::Column& column : relation_.table.columns) {
+  for (const sql::SqliteTable::Column& column : relation_.table.columns) {
     columns += ", " + sql::SqliteIdentifier(column.name);
   }
   MUSTER_ASSIGN(rows_, db_->Prepare("SELECT " + key + columns + " FROM " +

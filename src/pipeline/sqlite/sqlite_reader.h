@@ -9,14 +9,14 @@
 
 #include "muster/pipeline.h"
 #include "pipeline/sqlite/sqlite_documents.h"
-#include "pipeline/sqlite/sqlite_table.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_table.h"
 
 namespace muster::pipeline {
 
 // What is read as one collection, and its key.
 struct SqliteRelation {
-  SqliteTable table;
+  sql::SqliteTable table;
   std::vector<std::string> key;  // unquoted names
   bool by_rowid = false;         // the only key is the rowid, an integer
 };

@@ -5,20 +5,22 @@
 #include <cmath>
 
 #include "core/base64.h"
+#include "pipeline/table/document_table.h"
+#include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
 namespace {
 
-using Form = SqliteTable::Form;
+using Form = sql::SqliteTable::Form;
 using Kind = FieldValue::Kind;
 
 Error Misfit(const std::string& column, const std::string& why) {
   return Error{Code::kInvalid, "field '" + column + "' " + why};
 }
 
-std::vector<std::string> NamesOf(const SqliteTable& table) {
+std::vector<std::string> NamesOf(const sql::SqliteTable& table) {
   std::vector<std::string> names;
-  for (const SqliteTable::Column& column : table.columns) names.push_back(column.name);
+  for (const sql::SqliteTable::Column& column : table.columns) names.push_back(column.name);
   return names;
 }
 
@@ -44,10 +46,10 @@ std::optional<std::string> DecodeHex(std::string_view text) {
 
 }  // namespace
 
-SqliteRows::SqliteRows(sql::SqliteDb& db, SqliteTable table, bool replaces)
+SqliteRows::SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces)
     : db_(db),
       table_(std::move(table)),
-      holds_documents_(table_.HoldsDocuments()),
+      holds_documents_(HoldsDocuments(table_)),
       replaces_(replaces && HasKey()),
       fields_(NamesOf(table_)),
       given_(table_.columns.size()) {}
@@ -78,7 +80,7 @@ std::string SqliteRows::ReplaceSql() const {
     const std::string column = sql::SqliteIdentifier(name);
     set += (set.empty() ? "" : ", ") + column + " = excluded." + column;
   };
-  for (const SqliteTable::Column& column : table_.columns) {
+  for (const sql::SqliteTable::Column& column : table_.columns) {
     const bool is_key =
         std::find(table_.key.begin(), table_.key.end(), column.name) != table_.key.end();
     if (!column.generated && !is_key) add(column.name);
@@ -131,7 +133,7 @@ Status SqliteRows::InsertFields(const Document& document) {
     return name == "_id" ? document.id : name == "_routing" ? document.routing : "";
   };
   for (size_t i = 0; i < values.size(); ++i) {
-    const SqliteTable::Column& column = table_.columns[i];
+    const sql::SqliteTable::Column& column = table_.columns[i];
     const bool there = values[i].kind != Kind::kAbsent || !own(i).empty();
     // A JSON column that was NULL has no field and must not get its default.
     const bool was_null = document.null_is_json && column.form == Form::kJson;
@@ -144,7 +146,7 @@ Status SqliteRows::InsertFields(const Document& document) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!given_[i]) continue;
     ++index;
-    const SqliteTable::Column& column = table_.columns[i];
+    const sql::SqliteTable::Column& column = table_.columns[i];
     if (values[i].kind != Kind::kAbsent) {
       MUSTER_TRY(BindValue(*statement, index, column, values[i], document.null_is_json));
     } else if (!own(i).empty()) {
@@ -159,7 +161,7 @@ Status SqliteRows::InsertFields(const Document& document) {
 }
 
 Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
-                             const SqliteTable::Column& column, const FieldValue& value,
+                             const sql::SqliteTable::Column& column, const FieldValue& value,
                              bool null_is_json) {
   // A NOT NULL JSON column stores JSON null instead.
   const bool keeps_null = column.form == Form::kJson && (null_is_json || !column.nullable);
@@ -184,7 +186,7 @@ Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
 }
 
 Status SqliteRows::BindNumber(sql::SqliteStatement& statement, int index,
-                              const SqliteTable::Column& column, std::string_view number) {
+                              const sql::SqliteTable::Column& column, std::string_view number) {
   if (column.form == Form::kText) {
     statement.BindAt(index, number);
     return {};

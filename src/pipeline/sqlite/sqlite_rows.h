@@ -9,8 +9,8 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "pipeline/json/field_reader.h"
-#include "pipeline/sqlite/sqlite_table.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_table.h"
 
 namespace muster::pipeline {
 
@@ -28,7 +28,7 @@ namespace muster::pipeline {
 class SqliteRows {
  public:
   // With `replaces`, a row whose primary key exists replaces the one there.
-  SqliteRows(sql::SqliteDb& db, SqliteTable table, bool replaces);
+  SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces);
 
   const std::string& table() const { return table_.name; }
   bool HasKey() const { return !table_.key.empty(); }
@@ -42,15 +42,16 @@ class SqliteRows {
  private:
   Status InsertDocument(const Document& document);
   Status InsertFields(const Document& document);
-  Status BindValue(sql::SqliteStatement& statement, int index, const SqliteTable::Column& column,
-                   const FieldValue& value, bool null_is_json);
+  Status BindValue(sql::SqliteStatement& statement, int index,
+                   const sql::SqliteTable::Column& column, const FieldValue& value,
+                   bool null_is_json);
   static Status BindNumber(sql::SqliteStatement& statement, int index,
-                           const SqliteTable::Column& column, std::string_view number);
+                           const sql::SqliteTable::Column& column, std::string_view number);
   std::string ReplaceSql() const;
   Result<sql::SqliteStatement*> StatementFor(const std::vector<bool>& given);
 
   sql::SqliteDb& db_;
-  const SqliteTable table_;
+  const sql::SqliteTable table_;
   const bool holds_documents_;
   const bool replaces_;
   FieldReader fields_;

@@ -5,9 +5,10 @@
 #include <system_error>
 
 #include "pipeline/flow/scheme.h"
-#include "pipeline/sqlite/sqlite_url.h"
+#include "pipeline/sqlite/sqlite_shape.h"
 #include "pipeline/sqlite/sqlite_writer.h"
 #include "pipeline/table/table_shape.h"
+#include "sql/sqlite_url.h"
 
 namespace muster::pipeline {
 namespace {
@@ -32,7 +33,7 @@ class SqliteSink final : public Sink {
       return std::vector<TargetChange>{{collection.name, sql}};
     }
     if (!db) return db.error();
-    const auto there = DescribeSqliteTable(**db, name);
+    const auto there = sql::DescribeSqliteTable(**db, name);
     if (!there && there.error().code != Code::kNotFound) return there.error();
     if (!evaluate) {
       MUSTER_TRY(SqliteWriter::EnsureProgressTable(**db));
@@ -51,7 +52,7 @@ class SqliteSink final : public Sink {
   }
   // Table names are case-insensitive.
   std::string Place(const std::string& collection) const override {
-    return SqliteTable::FoldedName(table_.empty() ? collection : table_);
+    return sql::SqliteTable::FoldedName(table_.empty() ? collection : table_);
   }
 
   Result<std::string> Identity(const std::string& collection) override {
@@ -64,14 +65,18 @@ class SqliteSink final : public Sink {
     return SqliteTarget(*db, Place(collection)).Identity();
   }
 
+  Result<std::string> TableId(const std::string& collection) override {
+    return SqliteTableId(file_, Place(collection));
+  }
+
   BatchLimits PreferredLimits() const override { return kTableLimits; }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     MUSTER_ASSIGN(auto db,
                   sql::SqliteDb::Open(file_, sql::SqliteDb::Mode::kExisting, kBusyTimeout));
     MUSTER_TRY(SqliteWriter::EnsureProgressTable(*db));
-    MUSTER_ASSIGN(SqliteTable table,
-                  DescribeSqliteTable(*db, table_.empty() ? collection : table_));
+    MUSTER_ASSIGN(sql::SqliteTable table,
+                  sql::DescribeSqliteTable(*db, table_.empty() ? collection : table_));
     MUSTER_ASSIGN(auto writer, SqliteWriter::Open(env_, std::move(db), "SQLite file " + file_,
                                                   std::move(table), fence));
     return writer;
@@ -88,7 +93,7 @@ class SqliteSink final : public Sink {
 
 Result<std::unique_ptr<Sink>> OpenSqliteSink(const Url& url, Env& env) {
   MUSTER_TRY(CheckParams(url, {"documents"}));
-  MUSTER_ASSIGN(std::string file, SqliteFileOf(url, "sink URL"));
+  MUSTER_ASSIGN(std::string file, sql::SqliteFileOf(url, "sink URL"));
   const std::string documents = url.Param("documents").value_or("false");
   if (documents != "true" && documents != "false") {
     return Error{Code::kInvalid, "sink URL: documents=" + documents, "write true or false"};

@@ -7,8 +7,9 @@
 #include "core/mutex.h"
 #include "pipeline/flow/scheme.h"
 #include "pipeline/sqlite/sqlite_reader.h"
-#include "pipeline/sqlite/sqlite_url.h"
+#include "pipeline/sqlite/sqlite_shape.h"
 #include "pipeline/table/table_params.h"
+#include "sql/sqlite_url.h"
 
 namespace muster::pipeline {
 namespace {
@@ -36,10 +37,26 @@ class SqliteSource final : public Source {
     MUSTER_ASSIGN(const auto names, Names(*db));
     std::vector<Collection> collections;
     for (const std::string& name : names) {
-      MUSTER_ASSIGN(const SqliteTable table, DescribeSqliteTable(*db, name));
-      collections.push_back({name, MetadataOf(table.Shape())});
+      MUSTER_ASSIGN(const sql::SqliteTable table, sql::DescribeSqliteTable(*db, name));
+      collections.push_back({name, MetadataOf(ShapeOf(table))});
     }
     return collections;
+  }
+
+  // Table names are case-insensitive.
+  Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
+    if (!table_.empty()) return table_;
+    MUSTER_ASSIGN(const auto db, Open());
+    MUSTER_ASSIGN(const auto names, Names(*db));
+    const std::string wanted = sql::SqliteTable::FoldedName(collection);
+    for (const std::string& name : names) {
+      if (sql::SqliteTable::FoldedName(name) == wanted) return name;
+    }
+    return std::optional<std::string>();
+  }
+
+  Result<std::string> TableId(const std::string& collection) override {
+    return SqliteTableId(file_, collection);
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
@@ -122,7 +139,7 @@ class SqliteSource final : public Source {
                    "check the name and its case"};
     }
     SqliteRelation relation;
-    MUSTER_ASSIGN(relation.table, DescribeSqliteTable(db, collection));
+    MUSTER_ASSIGN(relation.table, sql::DescribeSqliteTable(db, collection));
     relation.key = key_;
     for (const std::string& column : key_) {
       if (relation.table.Find(column) != nullptr) continue;
@@ -190,7 +207,7 @@ class SqliteSource final : public Source {
 
 Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
   MUSTER_TRY(CheckParams(url, {"key", "partitions", "documents", "misfits"}));
-  MUSTER_ASSIGN(std::string file, SqliteFileOf(url, "source URL"));
+  MUSTER_ASSIGN(std::string file, sql::SqliteFileOf(url, "source URL"));
   std::vector<std::string> key = KeyParam(url);
   if (!key.empty() && url.fragment.empty()) {
     return Error{Code::kInvalid, "source URL gives a key for all tables of a file",

@@ -4,8 +4,8 @@
 
 #include "muster/pipeline.h"
 #include "muster/result.h"
-#include "pipeline/sqlite/sqlite_table.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_table.h"
 
 namespace muster::pipeline {
 
@@ -16,7 +16,7 @@ namespace muster::pipeline {
 class SqliteTarget {
  public:
   SqliteTarget(sql::SqliteDb& db, std::string table)
-      : db_(db), table_(SqliteTable::FoldedName(std::move(table))) {}
+      : db_(db), table_(sql::SqliteTable::FoldedName(std::move(table))) {}
 
   // Marks an existing table. One that has lost what was written to it gets a new identity.
   Status Mark();

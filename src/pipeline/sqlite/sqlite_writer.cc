@@ -20,7 +20,7 @@ bool IsAboutARow(Code code) { return code == Code::kInvalid || code == Code::kCo
 }  // namespace
 
 SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::string place,
-                           SqliteTable table, Fence fence)
+                           sql::SqliteTable table, Fence fence)
     : env_(env),
       db_(std::move(db)),
       place_(std::move(place)),
@@ -30,7 +30,7 @@ SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::str
 
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env,
                                                          std::unique_ptr<sql::SqliteDb> db,
-                                                         std::string place, SqliteTable table,
+                                                         std::string place, sql::SqliteTable table,
                                                          Fence fence) {
   // Commits reach the disk in Flush; until then they survive a process crash but not a power
   // failure.

@@ -18,7 +18,7 @@ namespace muster::pipeline {
 class SqliteWriter final : public TableWriter {
  public:
   static Result<std::unique_ptr<SqliteWriter>> Open(Env& env, std::unique_ptr<sql::SqliteDb> db,
-                                                    std::string place, SqliteTable table,
+                                                    std::string place, sql::SqliteTable table,
                                                     Fence fence);
 
   // Creates muster_progress if needed.
@@ -38,8 +38,8 @@ class SqliteWriter final : public TableWriter {
     std::vector<Refused> refused;
   };
 
-  SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::string place, SqliteTable table,
-               Fence fence);
+  SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::string place,
+               sql::SqliteTable table, Fence fence);
   Status Take();
   Result<std::optional<StoredFence>> Stored();
   Status Store(const std::string& column, std::string_view value);

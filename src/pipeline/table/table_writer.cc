@@ -19,8 +19,7 @@ Status TableWriter::Record(const Batch& batch, const std::vector<Refused>& refus
 
 void TableWriter::WarnOfTwoVersions(const Fence& fence, const std::string& table) {
   if (!ReplacesRows(fence) || std::exchange(warned_, true)) return;
-  Log(Level::kWarning,
-      "the table has no key: documents that changed while they were read occur twice",
+  Log(Level::kWarning, "the table has no key: documents that are written again occur twice",
       {{"table", table}, {"item", fence.item}});
 }
 

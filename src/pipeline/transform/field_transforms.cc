@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/json_scan.h"
 #include "pipeline/json/field_tree.h"
-#include "pipeline/json/json_scan.h"
 #include "pipeline/json/json_splice.h"
 
 namespace muster::pipeline {

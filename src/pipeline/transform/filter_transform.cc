@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/json_scan.h"
 #include "core/number.h"
 #include "core/regex.h"
-#include "pipeline/json/json_scan.h"
 
 namespace muster::pipeline {
 namespace {

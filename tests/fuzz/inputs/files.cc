@@ -2,12 +2,12 @@
 
 #include "core/gzip.h"
 #include "core/json.h"
+#include "core/json_scan.h"
 #include "events/event_json.h"
 #include "fuzz/inputs/inputs.h"
 #include "muster/migrate.h"
 #include "pipeline/file/csv_record.h"
-#include "pipeline/flow/dead_letter_source.h"
-#include "pipeline/json/json_scan.h"
+#include "pipeline/flow/dead_letter_file.h"
 #include "plan/model/plan.h"
 #include "plan/model/plan_json.h"
 #include "replica/replica_file.h"
@@ -69,18 +69,18 @@ void ReadCsv(std::string_view bytes) {
 void Unpack(std::string_view bytes) { static_cast<void>(Gunzip(bytes, 1 << 20)); }
 
 void ScanJson(std::string_view bytes) {
-  pipeline::JsonMembers members(bytes);
+  JsonMembers members(bytes);
   while (const auto member = members.Next()) {
-    static_cast<void>(pipeline::UnescapeJson(member->key));
-    static_cast<void>(pipeline::JsonScalarText(member->value));
+    static_cast<void>(UnescapeJson(member->key));
+    static_cast<void>(JsonScalarText(member->value));
   }
-  pipeline::JsonElements elements(bytes);
+  JsonElements elements(bytes);
   while (elements.Next()) {
   }
 }
 
 void ReadReplica(std::string_view bytes) {
-  const auto file = replica::ParseReplicaFile(bytes, "replica.yaml");
+  const auto file = replica::ParseReplicaFile(bytes, "replica.yaml", RealEnv());
   if (file) static_cast<void>(file->Find("orders"));
 }
 

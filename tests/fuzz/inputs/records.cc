@@ -31,7 +31,7 @@ void RoundTripBody(const std::string& text) {
 }
 
 void ReadWork(std::string_view bytes) {
-  const size_t kind = TakeChoice(bytes, 9);
+  const size_t kind = TakeChoice(bytes, 10);
   const std::string text(bytes);
   if (kind == 0) {
     RoundTrip<work::ItemBody>(text);
@@ -48,6 +48,7 @@ void ReadWork(std::string_view bytes) {
   if (kind == 6) RoundTrip<work::TargetBody>(text);
   if (kind == 7) RoundTrip<work::EndBody>(text);
   if (kind == 8) RoundTrip<work::SplitRequestBody>(text);
+  if (kind == 9) RoundTrip<work::RedrivePageBody>(text);
 }
 
 void ReadSetRecords(std::string_view bytes) {

@@ -8,7 +8,7 @@
 #include "muster/result.h"
 #include "sql/postgres.h"
 
-namespace muster::pipeline {
+namespace muster::sql {
 
 // What reading and writing rows needs to know of a PostgreSQL table, view or partition.
 struct PgTable {
@@ -33,10 +33,6 @@ struct PgTable {
   std::vector<std::string> key = {};
 
   const Column* Find(std::string_view name) const;
-
-  // A table of whole documents: only a text `id`, a json or jsonb `document` and optionally a text
-  // `routing`.
-  bool HoldsDocuments() const;
 };
 
 // A table name as users write it: TABLE or SCHEMA.TABLE, in double quotes if it contains a dot or a
@@ -50,6 +46,6 @@ struct PgName {
 };
 
 // kNotFound: no table of that name.
-Result<PgTable> DescribePgTable(sql::PgConnection& connection, const PgName& name);
+Result<PgTable> DescribePgTable(PgConnection& connection, const PgName& name);
 
-}  // namespace muster::pipeline
+}  // namespace muster::sql

@@ -6,9 +6,9 @@
 #include "core/url.h"
 #include "muster/result.h"
 
-namespace muster::pipeline {
+namespace muster::sql {
 
 // The file of sqlite:FILE. kInvalid: no file, or a host, in the URL. `what` describes the URL.
 Result<std::string> SqliteFileOf(const Url& url, std::string_view what);
 
-}  // namespace muster::pipeline
+}  // namespace muster::sql

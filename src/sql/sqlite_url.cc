@@ -1,6 +1,6 @@
-#include "pipeline/sqlite/sqlite_url.h"
+#include "sql/sqlite_url.h"
 
-namespace muster::pipeline {
+namespace muster::sql {
 
 Result<std::string> SqliteFileOf(const Url& url, std::string_view what) {
   if (!url.host.empty()) {
@@ -13,4 +13,4 @@ Result<std::string> SqliteFileOf(const Url& url, std::string_view what) {
   return url.path;
 }
 
-}  // namespace muster::pipeline
+}  // namespace muster::sql

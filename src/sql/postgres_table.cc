@@ -1,10 +1,10 @@
-#include "pipeline/postgres/postgres_table.h"
+#include "sql/postgres_table.h"
 
 #include <algorithm>
 
 #include "core/number.h"
 
-namespace muster::pipeline {
+namespace muster::sql {
 namespace {
 
 // PostgreSQL truncates longer names silently, so two names could collide.
@@ -72,25 +72,12 @@ constexpr const char* kKey =
     " JOIN pg_attribute a ON a.attrelid = best.indrelid AND a.attnum = k.attnum"
     " WHERE k.place <= best.indnkeyatts ORDER BY k.place";
 
-bool IsText(const PgTable::Column& column) {
-  return column.base == "text" || column.base == "varchar";
-}
-
 }  // namespace
 
 const PgTable::Column* PgTable::Find(std::string_view name) const {
   const auto found = std::find_if(columns.begin(), columns.end(),
                                   [&](const Column& column) { return column.name == name; });
   return found == columns.end() ? nullptr : &*found;
-}
-
-bool PgTable::HoldsDocuments() const {
-  const Column* id = Find("id");
-  const Column* routing = Find("routing");
-  const Column* document = Find("document");
-  return id != nullptr && IsText(*id) && document != nullptr &&
-         (document->base == "json" || document->base == "jsonb") &&
-         columns.size() == (routing != nullptr && IsText(*routing) ? 3 : 2);
 }
 
 Result<PgName> PgName::Parse(std::string_view text) {
@@ -107,14 +94,13 @@ Result<PgName> PgName::Parse(std::string_view text) {
 }
 
 std::string PgName::Sql() const {
-  return (schema.empty() ? "" : sql::PgIdentifier(schema) + ".") + sql::PgIdentifier(table);
+  return (schema.empty() ? "" : PgIdentifier(schema) + ".") + PgIdentifier(table);
 }
 
-Result<PgTable> DescribePgTable(sql::PgConnection& connection, const PgName& name) {
+Result<PgTable> DescribePgTable(PgConnection& connection, const PgName& name) {
   const std::string sql_name = name.Sql();
-  MUSTER_ASSIGN(
-      const sql::PgResult relation,
-      connection.Execute(sql::PgStatement{"", kRelation, false}, sql::PgParams().Text(sql_name)));
+  MUSTER_ASSIGN(const PgResult relation,
+                connection.Execute(PgStatement{"", kRelation, false}, PgParams().Text(sql_name)));
   if (relation.rows() == 0) {
     return Error{Code::kNotFound, connection.Place() + " has no table " + sql_name,
                  "check the name, its case and its schema"};
@@ -125,11 +111,11 @@ Result<PgTable> DescribePgTable(sql::PgConnection& connection, const PgName& nam
                 .bytes = relation.Int64(0, 4),
                 .oid = std::string(relation.Text(0, 5)),
                 .file = std::string(relation.Text(0, 6))};
-  const sql::PgStatement columns{"", kColumns, false};
-  const sql::PgStatement key{"", kKey, false};
-  sql::PgParams id;
+  const PgStatement columns{"", kColumns, false};
+  const PgStatement key{"", kKey, false};
+  PgParams id;
   id.Int64(relation.Int64(0, 0));
-  const sql::PgCall calls[] = {{columns, id}, {key, id}};
+  const PgCall calls[] = {{columns, id}, {key, id}};
   MUSTER_ASSIGN(const auto answers, connection.Execute(calls));
   for (int row = 0; row < answers[0].rows(); ++row) {
     const auto is = [&](int column) { return answers[0].Text(row, column) == "true"; };
@@ -148,4 +134,4 @@ Result<PgTable> DescribePgTable(sql::PgConnection& connection, const PgName& nam
   return table;
 }
 
-}  // namespace muster::pipeline
+}  // namespace muster::sql

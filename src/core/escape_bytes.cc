@@ -1,8 +1,8 @@
-#include "pipeline/json/escape.h"
+#include "core/escape_bytes.h"
 
 #include "core/utf8.h"
 
-namespace muster::pipeline {
+namespace muster {
 namespace {
 
 void AppendEscaped(std::string& text, char byte) {
@@ -58,4 +58,4 @@ std::optional<std::string> UnescapeBytes(std::string_view text) {
   return bytes;
 }
 
-}  // namespace muster::pipeline
+}  // namespace muster

@@ -1,9 +1,9 @@
-#include "pipeline/sqlite/sqlite_table.h"
+#include "sql/sqlite_table.h"
 
 #include <algorithm>
 #include <cctype>
 
-namespace muster::pipeline {
+namespace muster::sql {
 namespace {
 
 using Form = SqliteTable::Form;
@@ -24,34 +24,6 @@ Form FormOf(const std::string& declared) {
   if (type.empty() || type == "ANY") return Form::kAny;
   if (has("REAL") || has("FLOA") || has("DOUB")) return Form::kReal;
   return Form::kNumeric;
-}
-
-std::string PostgresType(const SqliteTable::Column& column) {
-  const std::string type = Upper(column.type);
-  switch (column.form) {
-    case Form::kJson:
-      return "jsonb";
-    case Form::kInteger:
-      return "bigint";
-    case Form::kBlob:
-      return "bytea";
-    case Form::kReal:
-      return "double precision";
-    case Form::kNumeric:
-      if (type.starts_with("BOOL")) return "boolean";
-      return type.starts_with("NUM") || type.starts_with("DEC") ? "numeric" : "text";
-    default:
-      return "text";
-  }
-}
-
-std::string SqliteType(const std::string& type) {
-  if (type.ends_with("[]") || type.starts_with("json")) return "JSON_TEXT";
-  if (type == "bigint" || type == "integer" || type == "smallint") return "INTEGER";
-  if (type == "double precision" || type == "real") return "REAL";
-  if (type == "boolean") return "BOOLEAN";
-  if (type == "bytea") return "BLOB";
-  return "TEXT";
 }
 
 // A column may shadow the name.
@@ -78,27 +50,9 @@ const SqliteTable::Column* SqliteTable::Find(std::string_view column) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
-bool SqliteTable::HoldsDocuments() const {
-  const Column* id = Find("id");
-  const Column* routing = Find("routing");
-  const Column* document = Find("document");
-  return id != nullptr && id->form == Form::kText && document != nullptr &&
-         document->form == Form::kJson &&
-         columns.size() == (routing != nullptr && routing->form == Form::kText ? 3 : 2);
-}
-
-TableShape SqliteTable::Shape() const {
-  TableShape shape;
-  for (const Column& column : columns) {
-    shape.columns.push_back({column.name, PostgresType(column), column.nullable});
-  }
-  shape.key = key;
-  return shape;
-}
-
-Result<SqliteTable> DescribeSqliteTable(sql::SqliteDb& db, const std::string& name) {
+Result<SqliteTable> DescribeSqliteTable(SqliteDb& db, const std::string& name) {
   SqliteTable table{.name = name};
-  MUSTER_ASSIGN(sql::SqliteStatement kind,
+  MUSTER_ASSIGN(SqliteStatement kind,
                 db.Prepare("SELECT type, wr, name FROM pragma_table_list WHERE schema = 'main'"
                            " AND name = ? COLLATE NOCASE"));
   kind.Bind(name);
@@ -110,7 +64,7 @@ Result<SqliteTable> DescribeSqliteTable(sql::SqliteDb& db, const std::string& na
   table.name = kind.Text(2);
   kind.Reset();
 
-  MUSTER_ASSIGN(sql::SqliteStatement info,
+  MUSTER_ASSIGN(SqliteStatement info,
                 db.Prepare("SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk, hidden"
                            " FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid"));
   info.Bind(name);
@@ -136,17 +90,4 @@ Result<SqliteTable> DescribeSqliteTable(sql::SqliteDb& db, const std::string& na
   return table;
 }
 
-std::string CreateSqliteTableSql(const std::string& name, const TableShape& shape) {
-  std::string sql = "CREATE TABLE IF NOT EXISTS " + sql::SqliteIdentifier(name) + " (";
-  for (const TableShape::Column& column : shape.columns) {
-    if (&column != shape.columns.data()) sql += ", ";
-    sql += sql::SqliteIdentifier(column.name) + " " + SqliteType(column.type) +
-           (column.nullable ? "" : " NOT NULL");
-  }
-  for (const std::string& column : shape.key) {
-    sql += (&column == shape.key.data() ? ", PRIMARY KEY (" : ", ") + sql::SqliteIdentifier(column);
-  }
-  return sql + (shape.key.empty() ? ")" : "))");
-}
-
-}  // namespace muster::pipeline
+}  // namespace muster::sql

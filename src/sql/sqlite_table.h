@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "muster/result.h"
-#include "pipeline/table/table_shape.h"
 #include "sql/sqlite.h"
 
-namespace muster::pipeline {
+namespace muster::sql {
 
 // What reading and writing rows needs to know of a SQLite table or view.
 struct SqliteTable {
@@ -33,20 +32,9 @@ struct SqliteTable {
   static std::string FoldedName(std::string name);
 
   const Column* Find(std::string_view column) const;
-
-  // A table of whole documents: only a text `id`, a `document` declared as JSON and optionally a
-  // text `routing`.
-  bool HoldsDocuments() const;
-
-  // With PostgreSQL's type names.
-  TableShape Shape() const;
 };
 
 // kNotFound: no table of that name.
-Result<SqliteTable> DescribeSqliteTable(sql::SqliteDb& db, const std::string& name);
+Result<SqliteTable> DescribeSqliteTable(SqliteDb& db, const std::string& name);
 
-// "CREATE TABLE IF NOT EXISTS …". Numbers that SQLite would round become text, JSON goes into
-// columns declared JSON_TEXT.
-std::string CreateSqliteTableSql(const std::string& name, const TableShape& shape);
-
-}  // namespace muster::pipeline
+}  // namespace muster::sql

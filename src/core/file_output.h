@@ -4,16 +4,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/file.h"
 #include "muster/result.h"
-#include "pipeline/file/byte_stream.h"
 
-namespace muster::pipeline {
+namespace muster {
 
-// Writes one new file, plain or compressed. Errors name the file; after an error the object is
-// unusable. kFull: no space. Used by one thread.
+// Writes one new file. Errors name the file; after an error the object is unusable. kFull: no
+// space. Used by one thread.
 class FileOutput {
  public:
   virtual ~FileOutput() = default;
@@ -30,17 +27,10 @@ enum class FileAccess { kShared, kOwner };
 
 // kConflict: the file exists.
 Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
-                                                     Compression compression,
                                                      FileAccess access = FileAccess::kShared);
 
-// The first bytes of a file.
-struct FilePiece {
-  std::string path;
-  uint64_t bytes = 0;  // from its beginning
-};
-
-// Concatenates the pieces into a file, durably, replacing any existing one.
-Status JoinFiles(const std::vector<FilePiece>& pieces, const std::string& path);
+// Writes all bytes to an open file; `path` is for messages.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 
 // Replaces a small file atomically and durably.
 Status ReplaceFile(const std::string& path, std::string_view content);
@@ -48,4 +38,8 @@ Status ReplaceFile(const std::string& path, std::string_view content);
 // Renames a file to its final name in the same folder, durably.
 Status PublishFile(const std::string& from, const std::string& to);
 
-}  // namespace muster::pipeline
+// A file name for any text: unsafe characters are encoded, long names truncated and made unique
+// with a hash.
+std::string SafeFileName(const std::string& text);
+
+}  // namespace muster

@@ -1,10 +1,10 @@
-#include "pipeline/json/json_scan.h"
+#include "core/json_scan.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace muster::pipeline {
+namespace muster {
 namespace {
 
 // The scanner works in blocks: try every value at every offset of a block.
@@ -49,4 +49,4 @@ TEST(JsonScan, EscapedKeysAreCompared) {
 }
 
 }  // namespace
-}  // namespace muster::pipeline
+}  // namespace muster

@@ -1,7 +1,6 @@
-#include "pipeline/file/file_output.h"
+#include "pipeline/file/packed_output.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -10,70 +9,13 @@
 #include <cerrno>
 #include <vector>
 
+#include "core/descriptor.h"
+#include "core/file.h"
+
 namespace muster::pipeline {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t done = write(fd, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return FileError("write", path, errno);
-    bytes.remove_prefix(static_cast<size_t>(done));
-  }
-  return {};
-}
-
-class PlainOutput final : public FileOutput {
- public:
-  PlainOutput(std::string path, int fd) : path_(std::move(path)), fd_(fd) {
-    buffer_.reserve(kBufferBytes);
-  }
-
-  Status Append(std::string_view bytes) override {
-    if (buffer_.size() + bytes.size() > kBufferBytes) MUSTER_TRY(WriteBuffer());
-    if (bytes.size() > kBufferBytes) {
-      written_ += bytes.size();
-      return WriteAll(fd_.get(), bytes, path_);
-    }
-    buffer_ += bytes;
-    return {};
-  }
-
-  Result<uint64_t> Flush() override {
-    MUSTER_TRY(WriteBuffer());
-    if (fdatasync(fd_.get()) != 0) return FileError("sync", path_, errno);
-    return written_;
-  }
-
- private:
-  Status WriteBuffer() {
-    MUSTER_TRY(WriteAll(fd_.get(), buffer_, path_));
-    written_ += buffer_.size();
-    buffer_.clear();
-    return {};
-  }
-
-  const std::string path_;
-  const Fd fd_;
-  std::string buffer_;
-  uint64_t written_ = 0;
-};
 
 class GzipOutput final : public FileOutput {
  public:
@@ -178,12 +120,9 @@ class ZstdOutput final : public FileOutput {
 
 }  // namespace
 
-Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
-                                                     Compression compression, FileAccess access) {
-  const mode_t mode = access == FileAccess::kOwner ? 0600 : 0644;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0) return FileError("create", path, errno);
-  std::unique_ptr<FileOutput> plain = std::make_unique<PlainOutput>(path, fd);
+Result<std::unique_ptr<FileOutput>> CreatePackedOutput(const std::string& path,
+                                                       Compression compression) {
+  MUSTER_ASSIGN(std::unique_ptr<FileOutput> plain, CreateFileOutput(path));
   switch (compression) {
     case Compression::kGzip:
       return std::make_unique<GzipOutput>(std::move(plain));
@@ -196,11 +135,11 @@ Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
 }
 
 Status JoinFiles(const std::vector<FilePiece>& pieces, const std::string& path) {
-  const Fd out(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const Descriptor out(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (out.get() < 0) return FileError("create", path, errno);
   std::vector<char> buffer(kBufferBytes);
   for (const FilePiece& piece : pieces) {
-    const Fd in(open(piece.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor in(open(piece.path.c_str(), O_RDONLY | O_CLOEXEC));
     if (in.get() < 0) return FileError("read", piece.path, errno);
     for (uint64_t left = piece.bytes; left > 0;) {
       const auto want = static_cast<size_t>(std::min<uint64_t>(left, buffer.size()));
@@ -216,22 +155,6 @@ Status JoinFiles(const std::vector<FilePiece>& pieces, const std::string& path) 
   }
   if (fdatasync(out.get()) != 0) return FileError("sync", path, errno);
   return {};
-}
-
-Status ReplaceFile(const std::string& path, std::string_view content) {
-  const std::string fresh = path + ".new";
-  {
-    const Fd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (fd.get() < 0) return FileError("create", fresh, errno);
-    MUSTER_TRY(WriteAll(fd.get(), content, fresh));
-    if (fdatasync(fd.get()) != 0) return FileError("sync", fresh, errno);
-  }
-  return PublishFile(fresh, path);
-}
-
-Status PublishFile(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0) return FileError("rename to", to, errno);
-  return SyncFolderOf(to);
 }
 
 }  // namespace muster::pipeline

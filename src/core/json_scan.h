@@ -6,7 +6,7 @@
 
 #include "muster/result.h"
 
-namespace muster::pipeline {
+namespace muster {
 
 // One member of an object, verbatim.
 struct JsonMember {
@@ -59,4 +59,4 @@ std::string UnescapeJson(std::string_view raw);
 // arrays.
 std::optional<std::string> JsonScalarText(std::string_view value);
 
-}  // namespace muster::pipeline
+}  // namespace muster

@@ -1,4 +1,4 @@
-#include "pipeline/json/json_scan.h"
+#include "core/json_scan.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace muster::pipeline {
+namespace muster {
 namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -273,4 +273,4 @@ std::optional<std::string> JsonScalarText(std::string_view value) {
   return std::string(value);
 }
 
-}  // namespace muster::pipeline
+}  // namespace muster

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::pipeline {
+namespace muster {
 
 // Any bytes as readable text for names and JSON. Invalid UTF-8, control characters and `%` become
 // %XX.
@@ -13,4 +13,4 @@ std::string EscapeBytes(std::string_view bytes);
 // The original bytes; none: not such a text.
 std::optional<std::string> UnescapeBytes(std::string_view text);
 
-}  // namespace muster::pipeline
+}  // namespace muster
