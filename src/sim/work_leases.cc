@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/store.h"
+
 namespace muster::sim {
 namespace {
 
@@ -16,7 +18,7 @@ std::string HeldBy(const std::string& owner, const std::string& key, int64_t epo
 }  // namespace
 
 std::string WorkLeases::Of(const pipeline::Fence& fence) const {
-  return HeldBy(work::OwnerName(std::string(sim_.CurrentName()), fence.holder),
+  return HeldBy(store::OwnerName(std::string(sim_.CurrentName()), fence.holder),
                 work::ItemKey("run", fence.item), fence.epoch);
 }
 

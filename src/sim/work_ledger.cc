@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
-#include "pipeline/pipeline.h"
 #include "store/store.h"
 
 namespace muster::sim {
@@ -250,7 +249,8 @@ void WorkLedger::CheckGrant(const store::ClaimRequest& request, const store::Rec
     sim_.Violate("E", key + ": epoch " + std::to_string(taken.epoch) + " was given twice");
   if (!before.due || *before.due > scene_.StoreNow())
     sim_.Violate("E", key + " was taken before its lease had ended");
-  if (!before.owner.empty() && work::WorkerOf(before.owner) == work::WorkerOf(request.owner))
+  if (!before.owner.empty() &&
+      store::NameOfOwner(before.owner) == store::NameOfOwner(request.owner))
     sim_.Sometimes("11 a worker restarts under the same id");
   CountLostHolder(before, late, known);
   known.highest_epoch = taken.epoch;
@@ -294,7 +294,7 @@ void WorkLedger::CheckOneClaim(const store::ClaimRequest& request, const store::
 
 void WorkLedger::Reads(const std::optional<store::Record>& stored) {
   if (!stored || stored->kind != work::kWorkKind ||
-      work::WorkerOf(stored->owner) != sim_.CurrentName())
+      store::NameOfOwner(stored->owner) != sim_.CurrentName())
     return;
   const bool done = scene_.IsDone(*stored);
   const bool completing = completing_.contains(WithEpoch(stored->key, stored->epoch));

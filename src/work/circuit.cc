@@ -6,6 +6,7 @@
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/mutex.h"
+#include "pipeline/pipeline.h"
 
 namespace muster::work {
 namespace {
@@ -19,6 +20,7 @@ constexpr size_t kMostRemembered = 10'000;
 
 std::string WhatIsWaitedFor(const Error& why) {
   if (IsOutOfDescriptors(why)) return "file descriptors of this process";
+  if (pipeline::IsAboutLetters(why)) return "the file for dead letters";
   return why.party == Party::kNone ? "this worker's own means"
                                    : "the " + std::string(PartyName(why.party));
 }
@@ -65,7 +67,8 @@ bool Circuit::Failed(const std::string& item, const Error& why) {
   if (jitter.count() > 0)
     next_try_ += std::chrono::nanoseconds(chance % static_cast<uint64_t>(jitter.count()));
   if (failures_ >= kWorthSaying) {
-    waits_for_ = WhatIsWaitedFor(why) + ": " + why.message;
+    waits_for_ =
+        pipeline::IsAboutLetters(why) ? why.message : WhatIsWaitedFor(why) + ": " + why.message;
     Log(Level::kWarning, "waiting for " + WhatIsWaitedFor(why),
         {{"tries", failures_},
          {"next_try_s", std::chrono::duration_cast<std::chrono::seconds>(Pause()).count()},

@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
+#include "core/timestamp.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
@@ -143,7 +144,7 @@ Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token s
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   const std::string holder = env_.NewId();
-  MUSTER_ASSIGN(std::optional<store::Lease> lease, ClaimItem(OwnerName(worker_, holder), stop));
+  MUSTER_ASSIGN(std::optional<store::Lease> lease, ClaimItem(holder, stop));
   if (!lease) return std::nullopt;
   CancelSplitRequest();
   auto item = ItemBody::FromJson(lease->body());
@@ -167,13 +168,13 @@ Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token s
 
 // None: nothing is due. A store that went back may receive an item from a worker that remembers a
 // split which the store has forgotten. What its predecessor does not know of is not work.
-Result<std::optional<store::Lease>> WorkCoordinator::ClaimItem(const std::string& owner,
+Result<std::optional<store::Lease>> WorkCoordinator::ClaimItem(const std::string& holder,
                                                                const std::stop_token& stop) {
-  const store::LeaseRequest request{
-      .kind = kWorkKind,
-      .queue = spec_.name,
-      .owner = owner,
-      .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease}};
+  const store::LeaseRequest request{.kind = kWorkKind,
+                                    .queue = spec_.name,
+                                    .owner = worker_,
+                                    .terms = {.lease = terms_.lease, .max_lease = terms_.max_lease},
+                                    .holder = holder};
   for (;;) {
     MUSTER_ASSIGN(std::vector<store::Lease> claimed,
                   store::Lease::Claim(store_, request, env_, stop));
@@ -292,6 +293,18 @@ const std::vector<std::string>& WorkCoordinator::quarantined() const {
 const std::string& WorkCoordinator::judged() const { return roster_->incarnation(); }
 
 Result<bool> WorkCoordinator::End() { return roster_->End(); }
+
+std::string WorkCoordinator::HeldByOthers() const {
+  const RunRoster::OpenItem* first = nullptr;
+  for (const RunRoster::OpenItem& item : roster_->open()) {
+    if (item.holder == worker_) return "";
+    if (item.holder.empty() || !item.due) continue;
+    if (first == nullptr || *item.due < *first->due) first = &item;
+  }
+  if (first == nullptr) return "";
+  return "item " + NameOf(first->body.partition) + ", held by " + first->holder + " until " +
+         FormatTimestamp(*first->due);
+}
 
 Status WorkCoordinator::RequestSplit() {
   if (split_request_) {

@@ -50,6 +50,10 @@ class WorkCoordinator {
   // off a part.
   Status RequestSplit();
 
+  // After AllSettled returned false: the item of others whose lease ends first, and when. Empty:
+  // there is none, or this worker holds items too.
+  std::string HeldByOthers() const;
+
   // After AllSettled returned false: makes a following item due that waits although its turn has
   // come. False: there is none.
   Result<bool> WakeFollower();
@@ -86,7 +90,7 @@ class WorkCoordinator {
  private:
   WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms, std::string worker,
                   std::shared_ptr<WorkerState> state);
-  Result<std::optional<store::Lease>> ClaimItem(const std::string& owner,
+  Result<std::optional<store::Lease>> ClaimItem(const std::string& holder,
                                                 const std::stop_token& stop);
   Result<bool> WasSplitOff(const ItemBody& item);
   void CancelSplitRequest();

@@ -54,11 +54,13 @@ void ReportWhenDue(const store::Record& record, WallTime now, ItemInfo& info) {
   info.due_in = *info.due - now;
 }
 
-// By the holder's clock and ours, which may differ slightly: less than a second counts as one.
+// By the holder's clock and ours, which may differ slightly: less than a second counts as one. From
+// a time that is still to come, since the clock was set back, there is no rate.
 void ReportPace(const store::Record& record, const ItemBody& body, WallTime now, ItemInfo& info) {
   const bool done = body.state == ItemBody::State::kDone && body.until_ms > 0;
   const bool held = body.state == ItemBody::State::kOpen && !record.owner.empty();
   if (body.since_ms == 0 || (!done && !held)) return;
+  if (now + 1s < WallTime(milliseconds(done ? body.until_ms : body.since_ms))) return;
   const auto ago = [&](int64_t ms, milliseconds least) {
     return std::max(now.time_since_epoch() - milliseconds(ms), least);
   };
@@ -78,7 +80,7 @@ Result<ItemInfo> Describe(const store::Record& record, WallTime now) {
   ItemInfo info{.key = record.key,
                 .name = NameOf(body->partition),
                 .state = StateOf(body->state),
-                .holder = WorkerOf(record.owner),
+                .holder = store::NameOfOwner(record.owner),
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .partition = body->partition,
@@ -98,7 +100,7 @@ ItemInfo Unreadable(const store::Record& record, const std::string& run, const E
   ItemInfo info{.key = record.key,
                 .name = record.key.substr(run.size() + 1),
                 .state = ItemInfo::State::kUnreadable,
-                .holder = WorkerOf(record.owner),
+                .holder = store::NameOfOwner(record.owner),
                 .epoch = record.epoch,
                 .attempt = record.attempt,
                 .error = error.ToString()};

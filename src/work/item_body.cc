@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/escape_bytes.h"
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
@@ -26,15 +27,14 @@ void PutIfAny(Json& json, const char* name, const std::optional<T>& value) {
 }
 
 Json ToJson(const pipeline::Partition& partition) {
-  Json json{{"collection", pipeline::EscapeBytes(partition.collection)},
-            {"shard", partition.shard}};
-  if (!partition.part.empty()) json["part"] = pipeline::EscapeBytes(partition.part);
-  json["begin"] = pipeline::EscapeBytes(partition.begin);
-  json["end"] = pipeline::EscapeBytes(partition.end);
+  Json json{{"collection", EscapeBytes(partition.collection)}, {"shard", partition.shard}};
+  if (!partition.part.empty()) json["part"] = EscapeBytes(partition.part);
+  json["begin"] = EscapeBytes(partition.begin);
+  json["end"] = EscapeBytes(partition.end);
   PutIfAny(json, "documents", partition.documents);
   PutIfAny(json, "bytes", partition.bytes);
   if (partition.follows) json["follows"] = true;
-  if (!partition.mark.empty()) json["mark"] = pipeline::EscapeBytes(partition.mark);
+  if (!partition.mark.empty()) json["mark"] = EscapeBytes(partition.mark);
   return json;
 }
 
@@ -42,7 +42,7 @@ Json ToJson(const pipeline::Partition& partition) {
 std::string ReadBytes(JsonFields& fields, const char* name) {
   std::string escaped;
   fields.Read(name, escaped);
-  auto bytes = pipeline::UnescapeBytes(escaped);
+  auto bytes = UnescapeBytes(escaped);
   if (!bytes) fields.Mistake("'" + std::string(name) + "' is damaged");
   return bytes.value_or("");
 }

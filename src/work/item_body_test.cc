@@ -64,12 +64,5 @@ TEST(ItemBody, ReadsWhatWasWrittenBeforeThereWereVersions) {
   EXPECT_EQ(run->since_ms, 1700000000000);
 }
 
-TEST(ItemBody, OwnersNameTheirWorker) {
-  EXPECT_EQ(OwnerName("host-7", "0123456789abcdef"), "host-7#01234567");
-  EXPECT_EQ(WorkerOf("host-7#01234567"), "host-7");
-  EXPECT_EQ(WorkerOf("of-an-earlier-version"), "of-an-earlier-version");
-  EXPECT_EQ(WorkerOf(""), "");
-}
-
 }  // namespace
 }  // namespace muster::work

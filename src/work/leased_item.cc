@@ -97,7 +97,7 @@ Status LeasedItem::Fail(const Error& error, milliseconds delay,
       (error.party == Party::kNone ? error : error.Within(PartyName(error.party))).ToString();
   if (progress) body_.progress = *progress;
   if (progress) body_.ForgetFailures();
-  const std::string worker = WorkerOf(lease_.owner());
+  const std::string worker = store::NameOfOwner(lease_.owner());
   if (failed.size() < 2 && std::find(failed.begin(), failed.end(), worker) == failed.end()) {
     failed.push_back(worker);
   }
@@ -113,9 +113,10 @@ Status LeasedItem::Fail(const Error& error, milliseconds delay,
 }
 
 bool LeasedItem::FailedElsewhere() const {
-  return std::any_of(
-      body_.failed.begin(), body_.failed.end(),
-      [self = WorkerOf(lease_.owner())](const std::string& worker) { return worker != self; });
+  return std::any_of(body_.failed.begin(), body_.failed.end(),
+                     [self = store::NameOfOwner(lease_.owner())](const std::string& worker) {
+                       return worker != self;
+                     });
 }
 
 Status LeasedItem::Quarantine(const std::string& error) {

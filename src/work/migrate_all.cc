@@ -6,7 +6,6 @@
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
-#include "work/one_collection.h"
 #include "work/target_check.h"
 
 namespace muster::work {
@@ -31,7 +30,7 @@ constexpr WorkTerms kTerms{.lease = kForever,
                            .fail_fast = true};
 
 // One collection of a source, with the partitions it had when its migration began.
-class StartedCollection final : public OneCollection {
+class StartedCollection final : public pipeline::OneCollection {
  public:
   StartedCollection(pipeline::Source& source, const Collection& collection,
                     const std::vector<Partition>& partitions)
@@ -59,6 +58,8 @@ class PreparedSink final : public pipeline::SinkWrapper {
                                                             bool /*evaluate*/) override {
     return std::vector<pipeline::TargetChange>();
   }
+  // Compared with the source's before.
+  Result<std::string> TableId(const std::string& /*collection*/) override { return std::string(); }
   Status Finish(const std::string& /*collection*/) override { return {}; }
 };
 

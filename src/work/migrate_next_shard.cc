@@ -203,7 +203,7 @@ class ItemMigration {
     const Result<bool> current = coordinator_.IsCurrent(item_);
     if (!current || !*current) return Tell(ShardOutcome::kLost, {});
     Error refused = Contradiction(item_, "the sink refuses its holder (" + error.message +
-                                             "), though the store has given it to nobody else");
+                                             "), though the store has granted it to no other");
     // Output of another run is not this run's concern, and the sink gives the better hint.
     if (error.code == Code::kConflict && !error.hint.empty()) refused.hint = error.hint;
     return refused;

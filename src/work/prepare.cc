@@ -48,11 +48,12 @@ class Preparation {
   Status Run(const pipeline::CollectionFilter& allowed, const std::stop_token& stop) {
     MUSTER_TRY(pipeline::CheckDeletes(pipeline_.source, pipeline_.sink));
     MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections,
-                  pipeline::SelectCollections(pipeline_.source, allowed));
-    MUSTER_TRY(pipeline::CheckTargets(pipeline_, collections));
+                  By(Party::kSource, pipeline::SelectCollections(pipeline_.source, allowed)));
+    MUSTER_TRY(By(Party::kSink, pipeline::CheckTargets(pipeline_, collections)));
     if (done_.collection == 0 && done_.partitions == 0) {
-      MUSTER_ASSIGN(const std::string metadata, pipeline_.source.GlobalMetadata());
-      MUSTER_TRY(pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false));
+      MUSTER_ASSIGN(const std::string metadata,
+                    By(Party::kSource, pipeline_.source.GlobalMetadata()));
+      MUSTER_TRY(By(Party::kSink, pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false)));
     }
     size_t skip = done_.partitions;
     for (size_t i = done_.collection; i < collections.size(); ++i) {
@@ -68,9 +69,10 @@ class Preparation {
  private:
   Status Add(size_t index, const pipeline::Collection& collection, size_t skip,
              const std::stop_token& stop) {
-    MUSTER_TRY(pipeline_.sink.Prepare(pipeline_.transforms.Target(collection), /*evaluate=*/false));
+    MUSTER_TRY(By(Party::kSink, pipeline_.sink.Prepare(pipeline_.transforms.Target(collection),
+                                                       /*evaluate=*/false)));
     MUSTER_ASSIGN(const std::vector<pipeline::Partition> partitions,
-                  pipeline_.source.Partitions(collection.name));
+                  By(Party::kSource, pipeline_.source.Partitions(collection.name)));
     for (size_t i = skip; i < partitions.size(); ++i) {
       if (stop.stop_requested()) return Error{Code::kCancelled, "stopped on request"};
       items_.push_back(NewItem(coordinator_.run(), ItemBody::Of(partitions[i])));
@@ -190,14 +192,13 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
   MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
   if (ready) return true;
   const WorkTerms& terms = coordinator.terms();
-  MUSTER_ASSIGN(
-      std::vector<store::Lease> claimed,
-      store::Lease::Claim(coordinator.store(),
-                          {.kind = kPrepareKind,
-                           .queue = coordinator.run(),
-                           .owner = OwnerName(coordinator.worker(), coordinator.env().NewId()),
-                           .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
-                          coordinator.env(), stop));
+  MUSTER_ASSIGN(std::vector<store::Lease> claimed,
+                store::Lease::Claim(coordinator.store(),
+                                    {.kind = kPrepareKind,
+                                     .queue = coordinator.run(),
+                                     .owner = coordinator.worker(),
+                                     .terms = {.lease = terms.lease, .max_lease = terms.max_lease}},
+                                    coordinator.env(), stop));
   if (claimed.empty()) {
     MUSTER_TRY(BeginAgainIfForgotten(coordinator));
     return false;

@@ -15,7 +15,8 @@ constexpr size_t kLetterBytes = 8;
 constexpr size_t kMostRedrivenItems = 500;  // in one record
 
 // Eight bytes each, big-endian.
-std::string PackLetters(const std::set<uint64_t>& letters) {
+template <class Letters>
+std::string PackLetters(const Letters& letters) {
   std::string bytes;
   bytes.reserve(letters.size() * kLetterBytes);
   for (const uint64_t letter : letters) {
@@ -24,7 +25,8 @@ std::string PackLetters(const std::set<uint64_t>& letters) {
   return EncodeBase64(bytes);
 }
 
-bool UnpackLetters(const std::string& text, std::set<uint64_t>& letters) {
+template <class Letters>
+bool UnpackLetters(const std::string& text, Letters& letters) {
   const auto bytes = DecodeBase64(text);
   if (!bytes || bytes->size() % kLetterBytes != 0) return false;
   for (size_t at = 0; at < bytes->size(); at += kLetterBytes) {
@@ -32,7 +34,7 @@ bool UnpackLetters(const std::string& text, std::set<uint64_t>& letters) {
     for (size_t i = 0; i < kLetterBytes; ++i) {
       letter = letter << 8 | static_cast<unsigned char>((*bytes)[at + i]);
     }
-    letters.insert(letter);
+    letters.insert(letters.end(), letter);
   }
   return true;
 }
@@ -47,15 +49,7 @@ std::string WithFormat(Json body) {
   return ToJsonText(body);
 }
 
-constexpr size_t kOwnerDigits = 8;
-
 }  // namespace
-
-std::string OwnerName(const std::string& worker, const std::string& holder) {
-  return worker + "#" + holder.substr(0, kOwnerDigits);
-}
-
-std::string WorkerOf(const std::string& owner) { return owner.substr(0, owner.rfind('#')); }
 
 std::string RunBody::ToJson() const {
   return WithFormat(Json{{"incarnation", incarnation},
@@ -162,6 +156,39 @@ Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
   MUSTER_TRY(fields.Check(kWhat));
   return body;
 }
+
+std::string RedrivePageBody::ToJson() const {
+  return WithFormat(Json{{"number", number},
+                         {"target", target},
+                         {"letters", PackLetters(letters)},
+                         {"items", items},
+                         {"item_of", item_of},
+                         {"failed", failed}});
+}
+
+Result<RedrivePageBody> RedrivePageBody::FromJson(const std::string& json) {
+  constexpr std::string_view kWhat = "a page of a redrive";
+  RedrivePageBody body;
+  std::string letters;
+  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
+  JsonFields fields(std::move(parsed));
+  fields.Need("number", body.number)
+      .Read("target", body.target)
+      .Read("letters", letters)
+      .Read("items", body.items)
+      .Read("item_of", body.item_of)
+      .Read("failed", body.failed);
+  if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
+  bool whole = body.item_of.size() == body.letters.size();
+  for (const int64_t item : body.item_of) {
+    whole = whole && item >= 0 && item < static_cast<int64_t>(body.items.size());
+  }
+  if (!whole) fields.Mistake("its items are damaged");
+  MUSTER_TRY(fields.Check(kWhat));
+  return body;
+}
+
+std::string RedriveLeaseKey(const std::string& run) { return run + "/lease"; }
 
 std::string RedriveKey(const std::string& run, uint64_t letter) {
   char digits[4];

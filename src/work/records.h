@@ -10,7 +10,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 #include "muster/store.h"
-#include "work/item_body.h"
+#include "work/item_body.h"  // IWYU pragma: export
 
 namespace muster::work {
 
@@ -28,15 +28,9 @@ inline constexpr char kWorkKind[] = "work";        // RUN/NAME: the items, in th
 inline constexpr char kSplitRequestKind[] =
     "split_wish";                                  // RUN/NAME: an idle worker wants a part of it
 inline constexpr char kRedriveKind[] = "redrive";  // RUN/00 … RUN/ff: settled dead letters
-inline constexpr char kTargetKind[] = "target";    // RUN/INCARNATION/HASH: a collection's target
-
-// The owner of a claimed record: the worker's name and the first digits of the holder's id, which
-// is new for every claim. A store that went back in time may grant an epoch again, even to another
-// slot of the same worker; the owner tells the two apart.
-std::string OwnerName(const std::string& worker, const std::string& holder);
-
-// The worker's name in it, for display.
-std::string WorkerOf(const std::string& owner);
+inline constexpr char kRedriveLeaseKind[] =
+    "redrive_lease";  // RUN/lease: leased while dead letters are redriven
+inline constexpr char kTargetKind[] = "target";  // RUN/INCARNATION/HASH: a collection's target
 
 struct RunBody {
   std::string incarnation;
@@ -90,6 +84,22 @@ struct RedriveBody {
   std::string ToJson() const;
   static Result<RedriveBody> FromJson(const std::string& json);
 };
+
+// The dead letters that a redrive is writing. Stored before the first of them reaches the sink, so
+// that the next redrive can continue after a crash.
+struct RedrivePageBody {
+  int64_t number = 0;                   // grows with every page of the run
+  std::string target = {};              // where they go
+  std::vector<uint64_t> letters = {};   // their identities, in the order of writing; none: no page
+  std::vector<std::string> items = {};  // those that count them as failed, by name
+  std::vector<int64_t> item_of = {};    // of each letter, its index in `items`
+  std::vector<int64_t> failed = {};     // indices of the letters that failed again
+
+  std::string ToJson() const;
+  static Result<RedrivePageBody> FromJson(const std::string& json);
+};
+
+std::string RedriveLeaseKey(const std::string& run);
 
 // The record that contains a letter.
 std::string RedriveKey(const std::string& run, uint64_t letter);

@@ -1,104 +1,33 @@
 #include "work/redrive.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
 #include "pipeline/pipeline.h"
 #include "work/records.h"
+#include "work/redrive_lease.h"
+#include "work/redrive_page.h"
 #include "work/settled_letters.h"
 
 namespace muster::work {
 namespace {
 
-// Transforms documents only if they have not been, and maps them to their targets.
-class RedrivePlan final : public pipeline::TransformPlan {
- public:
-  RedrivePlan(const pipeline::TransformPlan& transforms, const pipeline::LetterGroup& group)
-      : transforms_(transforms), group_(group) {}
-
-  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make() const override {
-    if (!group_.transformed) return transforms_.Make();
-    return std::vector<std::unique_ptr<pipeline::Transform>>();
-  }
-  std::string TargetName(const std::string& collection) const override {
-    return group_.target.empty() ? transforms_.TargetName(collection) : group_.target;
-  }
-  bool EditsDocuments() const override {
-    return !group_.transformed && transforms_.EditsDocuments();
-  }
-
- private:
-  const pipeline::TransformPlan& transforms_;
-  const pipeline::LetterGroup& group_;
-};
-
-// A redrive has no observer.
-class StopOnly final : public pipeline::WorkItemCursor {
- public:
-  explicit StopOnly(std::stop_token stop) : stop_(std::move(stop)) {}
-  Status Advance(pipeline::Progress& /*progress*/, pipeline::Writer& /*writer*/,
-                 pipeline::Rest& /*rest*/) override {
-    return {};
-  }
-  pipeline::Patience NextPatience() override { return {.stop = stop_}; }
-
- private:
-  const std::stop_token stop_;
-};
-
-// Stores documents that fail again, as letters of the original failures, and tracks which those
-// are. Thread-safe, except for Settled.
-class AgainLetters final : public pipeline::DeadLetters {
- public:
-  AgainLetters(pipeline::DeadLetters& letters, const std::vector<pipeline::LetterPlace>& taken)
-      : letters_(letters) {
-    for (const pipeline::LetterPlace& place : taken) taken_[std::to_string(place.line)] = &place;
-  }
-
-  Status Add(const pipeline::DeadLetter& letter) override {
-    const pipeline::LetterPlace& place = *taken_.at(std::string(letter.document.position));
-    pipeline::Document document = letter.document;
-    const auto position = pipeline::UnescapeBytes(place.position);
-    if (position) document.position = *position;
-    MUSTER_TRY(letters_.Add({.collection = letter.collection,
-                             .target = letter.target,
-                             .item = place.item,
-                             .document = document,
-                             .reason = letter.reason,
-                             .transformed = letter.transformed}));
-    const MutexLock lock(mutex_);
-    failed_.insert(place.identity);
-    return {};
-  }
-  Status Flush() override { return letters_.Flush(); }
-
-  // Those that did not fail.
-  std::vector<SettledLetter> Settled() const {
-    const MutexLock lock(mutex_);
-    std::vector<SettledLetter> settled;
-    for (const auto& [line, place] : taken_) {
-      if (!failed_.contains(place->identity)) settled.push_back({place->identity, place->item});
-    }
-    return settled;
-  }
-
- private:
-  pipeline::DeadLetters& letters_;
-  std::map<std::string, const pipeline::LetterPlace*> taken_;  // by line
-  mutable Mutex mutex_;
-  std::set<uint64_t> failed_ GUARDED_BY(mutex_);
-};
-
-// The redrive of one run.
+// The redrive of one run. Without a record its counts do not change and nothing keeps a second
+// redrive from writing the same letters.
 struct Step {
-  std::optional<SettledLetters> record;  // none: its counts do not change
-  std::vector<SettledLetter> settled = {};
-  int64_t skipped = 0;
+  std::optional<SettledLetters> record = {};
+  RunBody run = {};
+  std::optional<RedriveLease> lease = {};
+  bool replaces_all = false;  // the store has lost what it knew of earlier redrives
+  bool changed = false;       // letters were recorded
+
+  RedriveLease* lease_or_null() { return lease ? &*lease : nullptr; }
 };
 
 class Redrive {
@@ -114,11 +43,16 @@ class Redrive {
     MUSTER_TRY(FindSteps());
     MUSTER_TRY(CheckForms());
     MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
+    MUSTER_TRY(CheckFiles());
     MUSTER_TRY(CheckTargets());
-    int number = 0;
-    for (const auto& [group, letters] : left_) MUSTER_TRY(Write(group, letters, number++));
+    for (auto& [run, step] : steps_) {
+      const Status done = RedriveRun(run, step);
+      // The next one need not wait. If this fails, it waits for the lease to end.
+      if (step.lease) static_cast<void>(step.lease->Release());
+      if (step.changed) report_.recorded.push_back(run);
+      MUSTER_TRY(done);
+    }
     for (const std::string& target : targets_) MUSTER_TRY(sink_->Finish(target));
-    for (auto& [run, step] : steps_) MUSTER_TRY(Keep(run, step));
     return std::move(report_);
   }
 
@@ -128,14 +62,19 @@ class Redrive {
     for (const auto& [group, letters] : log_->letters()) {
       const auto [found, is_new] = steps_.try_emplace(group.run);
       if (is_new) MUSTER_TRY(FindStep(group.run, sink, found->second));
-      const auto& record = found->second.record;
       for (const pipeline::LetterPlace& letter : letters) {
-        const bool earlier = !request_.all && record && record->Contains(letter.identity);
-        if (earlier) ++report_.earlier;
-        if (!earlier) left_[group].push_back(letter);
+        if (!IsEarlier(found->second, letter)) left_[group].push_back(letter);
       }
     }
     return {};
+  }
+
+  // Whether to leave it out because it is settled.
+  bool IsEarlier(const Step& step, const pipeline::LetterPlace& letter) const {
+    return !request_.all && IsSettled(step, letter);
+  }
+  static bool IsSettled(const Step& step, const pipeline::LetterPlace& letter) {
+    return step.record && step.record->Contains(letter.identity);
   }
 
   Status FindStep(const std::string& run, const std::string& sink, Step& step) {
@@ -148,7 +87,8 @@ class Redrive {
       report_.notes.push_back("the store has no run '" + run + "': its counts stay as they are");
       return {};
     }
-    MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(stored->body));
+    MUSTER_ASSIGN(step.run, RunBody::FromJson(stored->body));
+    const RunBody& body = step.run;
     if (body.sink != sink) {
       report_.notes.push_back("run '" + run + "' goes to " + body.sink +
                               ": its counts stay as they are");
@@ -175,6 +115,29 @@ class Redrive {
                  "name the run's transforms, or corrected ones, with --transforms FILE"};
   }
 
+  // Nothing can be added to files that are complete.
+  Status CheckFiles() {
+    if (!pipeline::WritesFiles(*sink_)) return {};
+    for (const auto& [group, letters] : left_) {
+      const RedrivePlan plan(*transforms_, group);
+      for (const pipeline::LetterPlace& letter : letters) {
+        const pipeline::Collection target = plan.Target({.name = letter.collection});
+        if (!files_.insert(target.name).second) continue;
+        MUSTER_ASSIGN(const auto changes, sink_->Prepare(target, true));
+        if (steps_.at(group.run).record || changes.empty()) return FilesAreComplete(target.name);
+      }
+    }
+    return {};
+  }
+
+  Error FilesAreComplete(const std::string& target) const {
+    return Error{Code::kInvalid,
+                 "letters cannot be redriven into files that are complete: '" + target + "' of " +
+                     Redact(request_.sink),
+                 "redrive into a new file or folder and use both, or correct the source or the "
+                 "transforms and migrate again, to another place and under another name (--run)"};
+  }
+
   // A collection that the run renamed would silently be created under its old name.
   Status CheckTargets() {
     if (!request_.transforms.empty()) return {};
@@ -194,61 +157,158 @@ class Redrive {
     return {};
   }
 
-  Status Write(const pipeline::LetterGroup& group,
-               const std::vector<pipeline::LetterPlace>& letters, int number) {
-    Step& step = steps_.at(group.run);
-    const auto source = log_->Read(letters);
+  Status RedriveRun(const std::string& run, Step& step) {
+    if (step.record) {
+      MUSTER_ASSIGN(step.lease, RedriveLease::Acquire(*store_, run, request_.worker, env_, stop_));
+      // Another redrive may have settled letters since they were looked up.
+      MUSTER_TRY(step.record->Load());
+      MUSTER_TRY(SettleLeftPage(step));
+    }
+    for (const auto& [group, all] : log_->letters()) {
+      if (group.run != run) continue;
+      std::vector<pipeline::LetterPlace> letters;
+      for (const pipeline::LetterPlace& letter : all) {
+        const bool earlier = IsEarlier(step, letter);
+        if (earlier) ++report_.earlier;
+        if (!earlier) letters.push_back(letter);
+      }
+      const auto replaces = [&](const pipeline::LetterPlace& letter) {
+        return IsSettled(step, letter);
+      };
+      // Without a lease each is an item of its own, and has no record that must stay small.
+      const size_t most = step.lease ? kPageLetters : letters.size() + 1;
+      for (const Page& page : PagesOf(letters, replaces, most)) {
+        MUSTER_TRY(WritePage(group, page, step));
+      }
+    }
+    return {};
+  }
+
+  // The page of a redrive that ended early: what the sink has of it is settled.
+  Status SettleLeftPage(Step& step) {
+    RedrivePageBody left = step.lease->page();
+    if (left.letters.empty()) return {};
+    MUSTER_ASSIGN(const auto writer, sink_->Open(left.target, FenceOf(step, /*replaces=*/false)));
+    const std::optional<pipeline::Progress>& known = writer->Known();
+    if (known && PageOf(*known) == left.number) {
+      // The one that wrote it may not have lived to make it durable.
+      MUSTER_TRY(writer->Write(pipeline::Batch{}, *known, {.stop = stop_}));
+      MUSTER_TRY(writer->Flush());
+      MUSTER_TRY(Settle(step, known->counts));
+    }
+    left.letters.clear();
+    left.item_of.clear();
+    return step.lease->Save(std::move(left));
+  }
+
+  // Records the letters of the lease's page as settled, as far as the sink's counts say.
+  Status Settle(Step& step, const pipeline::Counts& counts) {
+    const auto settled = SettledOf(step.lease->page(), counts.read);
+    if (settled.empty()) return {};
+    MUSTER_TRY(step.lease->KeepUp());
+    const Status kept = step.record->Add(settled, counts.skipped);
+    if (!kept) {
+      return kept.error().Within("the letters are written, but not recorded; redrive again");
+    }
+    step.changed = true;
+    return {};
+  }
+
+  pipeline::Fence FenceOf(const Step& step, bool replaces) {
+    pipeline::Fence fence{.run = name_,
+                          .incarnation = name_,
+                          .alone = true,
+                          .item = kRedriveItem,
+                          .origin = kRedriveItem};
+    if (replaces) fence.rank = pipeline::kFirstFollowerRank;
+    if (!step.lease) {
+      fence.item += "__" + std::to_string(items_++) + "__0";
+      return fence;
+    }
+    fence.run = step.lease->run();
+    fence.incarnation = step.run.incarnation;
+    fence.adopts = step.run.adopts;
+    fence.alone = false;
+    fence.epoch = step.lease->epoch();
+    fence.holder = step.lease->holder();
+    return fence;
+  }
+
+  Status WritePage(const pipeline::LetterGroup& group, const Page& page, Step& step) {
+    const auto letters = log_->Read(page.letters);
+    PageSource source(*letters, page.letters);
     const RedrivePlan plan(*transforms_, group);
     MUSTER_ASSIGN(const auto file,
                   pipeline::OpenDeadLetters(AgainPathOf(request_.letters), group.run));
-    AgainLetters again(*file, letters);
+    AgainLetters again(*file, page.letters, step.lease_or_null());
     pipeline::Throttle throttle(env_);
     pipeline::Pipeline pipeline{.env = env_,
-                                .source = *source,
+                                .source = source,
                                 .transforms = plan,
                                 .sink = *sink_,
                                 .dead_letters = again,
                                 .throttle = throttle,
                                 .options = {.limits = sink_->PreferredLimits()}};
-    MUSTER_TRY(pipeline::CheckDeletes(*source, *sink_));
-    MUSTER_ASSIGN(const auto collections, source->Collections());
-    for (const pipeline::Collection& collection : collections) {
-      MUSTER_ASSIGN(const pipeline::Counts counts, WriteCollection(pipeline, collection, number));
-      step.skipped += counts.skipped;
-      report_.counts += counts;
-    }
-    const std::vector<SettledLetter> settled = again.Settled();
-    step.settled.insert(step.settled.end(), settled.begin(), settled.end());
-    return {};
-  }
-
-  Result<pipeline::Counts> WriteCollection(pipeline::Pipeline& pipeline,
-                                           const pipeline::Collection& collection, int number) {
-    const pipeline::Collection target = pipeline.transforms.Target(collection);
+    MUSTER_TRY(pipeline::CheckDeletes(source, *sink_));
+    const pipeline::Collection target = plan.Target({.name = page.collection});
     targets_.insert(target.name);
     MUSTER_TRY(sink_->Prepare(target, false));
-    const std::string item = pipeline::WorkItemName{collection.name, number}.ToString();
-    MUSTER_ASSIGN(const auto writer,
-                  sink_->Open(target.name,
-                              {.run = name_, .incarnation = name_, .alone = true, .item = item}));
-    MUSTER_ASSIGN(const auto partitions, pipeline.source.Partitions(collection.name));
-    StopOnly cursor(stop_);
+    // With --all after a loss of records it is unknown which letters were written before.
+    MUSTER_ASSIGN(auto writer,
+                  sink_->Open(target.name, FenceOf(step, page.replaces || step.replaces_all)));
+    if (step.lease && !step.replaces_all && HasLostRecords(*writer, step)) {
+      if (!request_.all) return LostRecords(step.lease->run());
+      step.replaces_all = true;
+      writer.reset();
+      MUSTER_ASSIGN(writer, sink_->Open(target.name, FenceOf(step, true)));
+    }
+    pipeline::Partition partition{.collection = page.collection};
+    if (step.lease) {
+      MUSTER_TRY(BeginPage(page, target.name, *writer, step));
+      partition.end = std::to_string(step.lease->page().number);
+    }
+    PageCursor cursor(step.lease_or_null(), stop_);
     MUSTER_ASSIGN(
         const pipeline::Progress end,
-        pipeline::MigrateShard(pipeline, partitions.at(0), item, {}, *writer, cursor, stop_));
-    MUSTER_TRY(pipeline.dead_letters.Flush());
+        pipeline::MigrateShard(pipeline, partition, kRedriveItem, {}, *writer, cursor, stop_));
+    MUSTER_TRY(again.Flush());
     MUSTER_TRY(writer->Finish());
-    return end.counts;
+    report_.counts += end.counts;
+    return step.lease ? EndPage(end.counts, step) : Status();
   }
 
-  Status Keep(const std::string& run, Step& step) {
-    if (!step.record || step.settled.empty()) return {};
-    const Status kept = step.record->Add(step.settled, step.skipped);
-    if (!kept) {
-      return kept.error().Within("the letters are written, but not recorded; redrive again");
+  static bool HasLostRecords(const pipeline::Writer& writer, const Step& step) {
+    const std::optional<pipeline::Progress>& known = writer.Known();
+    return known && PageOf(*known) > step.lease->page().number;
+  }
+
+  // The page is in the store before any of it is in the sink.
+  Status BeginPage(const Page& page, const std::string& target, const pipeline::Writer& writer,
+                   Step& step) {
+    int64_t last = step.lease->page().number;
+    if (const auto& known = writer.Known()) last = std::max(last, PageOf(*known));
+    RedrivePageBody body{.number = last + 1, .target = target};
+    std::map<std::string, int64_t> items;
+    for (const pipeline::LetterPlace& letter : page.letters) {
+      const auto found = items.try_emplace(letter.item, static_cast<int64_t>(items.size()));
+      if (found.second) body.items.push_back(letter.item);
+      body.letters.push_back(letter.identity);
+      body.item_of.push_back(found.first->second);
     }
-    report_.recorded.push_back(run);
-    return {};
+    return step.lease->Save(std::move(body));
+  }
+
+  Status EndPage(const pipeline::Counts& counts, Step& step) {
+    MUSTER_TRY(Settle(step, counts));
+    return step.lease->Save({.number = step.lease->page().number});
+  }
+
+  static Error LostRecords(const std::string& run) {
+    return Error{Code::kIncompatible,
+                 "the sink has redriven letters of run '" + run +
+                     "' that the store does not know of: it was restored, or has lost commits",
+                 "redrive with --all: rows are replaced by key; a table without a key gets them "
+                 "again, so remove them first"};
   }
 
   const RedriveRequest& request_;
@@ -260,9 +320,11 @@ class Redrive {
   std::unique_ptr<pipeline::TransformPlan> transforms_;
   std::unique_ptr<pipeline::Sink> sink_;
   std::map<std::string, Step> steps_;  // by run
-  std::map<pipeline::LetterGroup, std::vector<pipeline::LetterPlace>>
-      left_;  // still to be redriven
+  // Still to be redriven, before the leases are taken.
+  std::map<pipeline::LetterGroup, std::vector<pipeline::LetterPlace>> left_;
   std::set<std::string> targets_;
+  std::set<std::string> files_;  // targets that were checked
+  int items_ = 0;                // opened without a lease
   RedriveReport report_;
 };
 

@@ -21,7 +21,8 @@ struct RedriveRequest {
   // Opens the store to look up the letters' runs; called only if letters name one. Must outlive the
   // call.
   std::function<Result<store::Store*>()> store = {};
-  bool all = false;  // include letters settled by a recorded redrive
+  std::string worker = "redrive";  // this process, for people
+  bool all = false;                // include letters settled by a recorded redrive
 };
 
 struct RedriveReport {
@@ -44,8 +45,12 @@ struct RedriveReport {
 //
 // For letters of a run that is in the store and targets this sink, it is a step of the run: settled
 // letters are recorded, the run's counts are updated, and no later redrive takes them again, from
-// whichever file. Documents that failed again may be taken from either file. A crash before the
-// record is written repeats the step, which writes the same documents.
+// whichever file. Documents that failed again may be taken from either file. One redrive of a run
+// at a time: another waits for it a little, then fails with kConflict. After a crash the next
+// redrive continues behind what a sink with a fence has committed; any other sink must accept the
+// same documents again. With `all`, rows of settled letters are replaced by key.
+//
+// kIncompatible: the sink has redriven letters that the store does not know of.
 //
 // kInvalid, and nothing is written: letters need transforms and none are given; or they do not name
 // their target, no renames are given, and the sink has no collection of the source's name.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/planted_bug.h"
+#include "muster/lease.h"
 
 namespace muster::work {
 namespace {
@@ -220,7 +221,7 @@ Status RunRoster::Look(const Named& item, Done& found) {
       quarantined_.push_back(item.name);
       break;
     case ItemBody::State::kOpen:
-      open_.push_back({key, WorkerOf(record->owner), *std::move(body)});
+      open_.push_back({key, store::NameOfOwner(record->owner), *std::move(body), record->due});
       break;
   }
   return {};

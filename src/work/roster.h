@@ -33,6 +33,7 @@ class RunRoster {
     std::string key;
     std::string holder;
     ItemBody body;
+    std::optional<WallTime> due = {};  // of a held item, when its lease ends
   };
   // After Settled returned false: the open items of one page.
   const std::vector<OpenItem>& open() const { return open_; }

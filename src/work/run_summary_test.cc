@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "work/item_body.h"
-#include "work/item_words.h"
 #include "work/records.h"
 #include "work/settled_letters.h"
 
@@ -39,7 +38,7 @@ TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
   EXPECT_EQ(sum.waiting, 1);
 }
 
-TEST(RunSummaryTest, WhatNobodyHoldsSaysWhyItFailedLast) {
+TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
   RunInfo run;
   run.ready = true;
   RunSummary sum;
@@ -84,6 +83,30 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
   begun.recent_documents = 0;
   sum.Add(begun);
   EXPECT_DOUBLE_EQ(sum.docs_per_second(), 30);
+}
+
+TEST(RunSummaryTest, AnItemOfTheFutureHasNoRate) {
+  const auto store = store::OpenStore("memory:", RealEnv()).value();
+  const WallTime now = store->Now().value();
+  std::vector<store::Change> changes;
+  for (const int shard : {0, 1}) {
+    // Begun, or done, under a clock that was set back since.
+    ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c", .shard = shard});
+    item.progress.counts.read = 1200;
+    item.since_ms = (now + 1h).time_since_epoch().count();
+    item.until_ms = (now + 1h + 10s).time_since_epoch().count();
+    item.fraction = 0.5;
+    if (shard == 1) item.state = ItemBody::State::kDone;
+    store::Change change = NewItem("r", item);
+    change.record.owner = "a worker";
+    changes.push_back(std::move(change));
+  }
+  ASSERT_TRUE(store->Write(changes));
+  const auto sum = RunSummary::Of(*store, "r");
+  ASSERT_TRUE(sum) << sum.error().ToString();
+  EXPECT_DOUBLE_EQ(sum->docs_per_second(), 0);
+  EXPECT_FALSE(sum->Left(sum->docs_per_second()));
+  EXPECT_DOUBLE_EQ(ReadItem(*store, "r", "c__0__0")->docs_per_second, 0);
 }
 
 // An earlier version counted letters by line number, which may since have been others.

@@ -6,6 +6,12 @@
 namespace muster::work {
 namespace {
 
+// What is neither the source's nor the sink's is the store's.
+std::string WhatIsWaitedFor(const Error& error) {
+  const bool is_store = error.party == Party::kNone;
+  return "the " + std::string(is_store ? "store" : PartyName(error.party)) + ": " + error.message;
+}
+
 class Slot {
  public:
   Slot(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, const WorkerOptions& options,
@@ -25,7 +31,12 @@ class Slot {
           MigrateNextShard(coordinator_, pipeline_, options_.allowed, observer_, next_stops_());
       coordinator_.pass().Leave();
       coordinator_.circuit().Settled();
-      observer_.Waits(coordinator_.circuit().WaitsFor());
+      if (outcome && *outcome != ShardOutcome::kNothingDue) prepare_waits_.clear();
+      std::string waits = coordinator_.circuit().WaitsFor();
+      if (waits.empty()) waits = prepare_waits_;
+      const bool is_idle = outcome && *outcome == ShardOutcome::kNothingDue;
+      if (waits.empty() && is_idle) waits = coordinator_.HeldByOthers();
+      observer_.Waits(waits);
       if (!outcome) {
         // The store of a run that is alone never fails, so this is the source or the sink.
         if (!IsTransient(outcome.error().code) || coordinator_.alone()) return outcome.error();
@@ -49,16 +60,19 @@ class Slot {
     if (prepared) {
       prepared_ = *prepared;
       was_prepared_ |= *prepared;
+      if (*prepared) prepare_waits_.clear();
       return {};
     }
     if (!IsTransient(prepared.error().code)) return prepared.error();
     if (!was_prepared_ && ++failures_ >= coordinator_.terms().max_attempts) return prepared.error();
+    prepare_waits_ = WhatIsWaitedFor(prepared.error());
     Pause("could not prepare the run; retrying", prepared.error());
     return {};
   }
 
   void Pause(std::string_view what, const Error& error) {
     Log(Level::kWarning, what, {{"worker", coordinator_.worker()}, {"error", error.ToString()}});
+    observer_.Waits(WhatIsWaitedFor(error));
     const milliseconds wait = coordinator_.terms().idle_wait;
     coordinator_.env().Sleep(wait + coordinator_.env().Jitter(wait), stop_);
   }
@@ -72,6 +86,7 @@ class Slot {
   bool prepared_ = false;
   bool was_prepared_ = false;  // source and sink have been verified
   int failures_ = 0;
+  std::string prepare_waits_;  // what the preparation waits for
 };
 
 }  // namespace

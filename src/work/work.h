@@ -1,10 +1,7 @@
 // What other modules may use of work, beside its public headers.
 #pragma once
 
-#include "work/item_body.h"         // IWYU pragma: export
-#include "work/item_words.h"        // IWYU pragma: export
 #include "work/metered_observer.h"  // IWYU pragma: export
-#include "work/one_collection.h"    // IWYU pragma: export
 #include "work/records.h"           // IWYU pragma: export
 #include "work/redrive.h"           // IWYU pragma: export
 #include "work/run_summary.h"       // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/json.h"
+#include "muster/lease.h"
 #include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
@@ -542,8 +543,8 @@ TEST_F(WorkerTest, TwoSlotsWithTheSameEpochAreDifferentHolders) {
   LeasedItem held = Join("me")->AcquireNext({}).value().value();
   EXPECT_EQ(Item(held.name()).holder, "me");
   store::Record record = store_->Get(kWorkKind, ItemKey("run", held.name())).value().value();
-  EXPECT_EQ(record.owner, OwnerName("me", held.fence().holder));
-  record.owner = OwnerName("me", RealEnv().NewId());
+  EXPECT_EQ(record.owner, store::OwnerName("me", held.fence().holder));
+  record.owner = store::OwnerName("me", RealEnv().NewId());
   const store::Change change = store::Change::Put(record, store::Due::Unchanged());
   ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
   EXPECT_EQ(Item(held.name()).holder, "me");
@@ -655,7 +656,7 @@ TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
   }
 }
 
-TEST_F(WorkerTest, HolderGivesAPartAwayWhenSomebodyWishes) {
+TEST_F(WorkerTest, HolderGivesAPartAwayWhenAnIdleWorkerAsks) {
   auto holder = Join("holder");
   ASSERT_TRUE(PrepareWork(*holder, pipeline_, {}, {}).value());
   ASSERT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);  // the other shard
@@ -733,6 +734,52 @@ TEST_F(WorkerTest, ReleasedByHandIsLostToItsHolder) {
   ASSERT_TRUE(ReleaseItem(*store_, "run", item.name()));
   EXPECT_EQ(item.Checkpoint({.position = "000005"}, {}, false).error().code, Code::kLeaseLost);
   EXPECT_EQ(ReleaseItem(*store_, "run", item.name()).error().code, Code::kConflict);
+}
+
+// As at PostgreSQL's max_connections.
+class BusySink final : public pipeline::SinkWrapper {
+ public:
+  using SinkWrapper::SinkWrapper;
+  Result<std::vector<pipeline::TargetChange>> Prepare(const pipeline::Collection& collection,
+                                                      bool evaluate) override {
+    if (++tries < 3) return Error{Code::kUnavailable, "too many clients already"};
+    return SinkWrapper::Prepare(collection, evaluate);
+  }
+  int tries = 0;
+};
+
+TEST_F(WorkerTest, AnIdleWorkerSaysWhoseLeaseItWaitsFor) {
+  options_.terms.lease = 60s;
+  const auto other = Join("other");
+  ASSERT_TRUE(PrepareWork(*other, pipeline_, {}, {}).value());
+  std::vector<LeasedItem> held;
+  while (auto item = other->AcquireNext({}).value()) held.push_back(*std::move(item));
+  ASSERT_FALSE(held.empty());
+  const std::jthread stopper([this] {
+    RealEnv().Sleep(500ms, {});
+    stop_.request_stop();
+  });
+  ASSERT_TRUE(RunWorker(*store_, pipeline_, options_, watcher_, stop_.get_token()));
+  const auto said = std::find_if(
+      watcher_.waits.begin(), watcher_.waits.end(),
+      [](const std::string& what) { return what.find(", held by other until 2") != what.npos; });
+  EXPECT_NE(said, watcher_.waits.end());
+}
+
+TEST_F(WorkerTest, AWorkerSaysWhatItWaitsForWhilePreparing) {
+  BusySink busy(sink_);
+  pipeline::Pipeline pipeline{.env = RealEnv(),
+                              .source = source_,
+                              .transforms = *transforms_,
+                              .sink = busy,
+                              .dead_letters = letters_,
+                              .throttle = throttle_,
+                              .options = pipeline_.options};
+  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->all_done);
+  EXPECT_EQ(watcher_.waits, (std::vector<std::string>{
+                                "the sink: preparing run 'run': too many clients already", ""}));
 }
 
 TEST_F(WorkerTest, PreparationThatWasInterruptedIsContinued) {
