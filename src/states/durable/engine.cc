@@ -119,7 +119,7 @@ Status Driver::LookAtExecution(Drive& drive) {
   const std::string& key = branch.within.empty() ? branch.execution : branch.within;
   MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
   if (!stored) return {};
-  // Cached, since an input may be large and never changes. The start time tells apart executions
+  // Cached, since an input may be large and never changes. The start time distinguishes executions
   // that had the same name.
   Value& known = inputs_[{key, branch.info.start}];
   if (!known || !SaysRunning(stored->body)) {
@@ -130,6 +130,25 @@ Status Driver::LookAtExecution(Drive& drive) {
   branch.info.input = known;
   if (inputs_.size() > kMaxCachedInputs) inputs_.clear();
   return {};
+}
+
+Result<bool> Driver::HasEnded(const std::string& key) {
+  MUSTER_ASSIGN(auto stored, store_.Get(kKind, key));
+  if (!stored) return true;
+  if (SaysRunning(stored->body)) return false;
+  MUSTER_ASSIGN(const FlowRecord record, codec_.Decode(*std::move(stored)));
+  return record.flow.ended();
+}
+
+bool Driver::IsWanted(const FlowRecord& record) {
+  // What an ended flow started is cancelled by calls as well.
+  if (record.flow.ended()) return true;
+  std::set<std::string> keys{record.record.key};
+  // A branch may have been created after its parent was ended, and is then ended by nothing.
+  if (!record.is_root() && !PLANTED_BUG(orphans_go_on))
+    keys.insert({record.parent, record.execution});
+  return std::ranges::none_of(
+      keys, [&](const std::string& key) { return HasEnded(key).value_or(false); });
 }
 
 bool Driver::TimedOut(const Drive& drive) {

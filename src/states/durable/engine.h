@@ -94,6 +94,7 @@ class Driver {
     Drive& drive_;
     std::stop_token stop_;
     MonoTime renewed_;
+    MonoTime looked_;
     bool stopped_ = false;
     bool lost_ = false;
   };
@@ -123,12 +124,16 @@ class Driver {
   // The results of a Map's children; refers to `drive`.
   ChildResults ResultsOf(Drive& drive);
   Result<std::vector<ChildResult>> ResultsFrom(Drive& drive, int64_t from);
-  Status AbortChildren(Drive& drive, const ChildrenProgress& children);
+  Status AbortChildren(Drive& drive);
   Status CleanUp(Drive& drive);
   // Makes parents of ended branches due. Returns how many there were.
   size_t NotifyParents();
   void NotifyParent(const std::string& key);
   bool TimedOut(const Drive& drive);
+  // Whether the answer to a flow's call is still of use: false once the flow, its parent or its
+  // execution has been ended. True if the store does not answer.
+  bool IsWanted(const FlowRecord& record);
+  Result<bool> HasEnded(const std::string& key);
   void TimeOut(Drive& drive);
   TaskExecutor* ExecutorFor(const std::string& resource) const;
 

@@ -14,11 +14,16 @@ namespace muster::states {
 namespace {
 
 constexpr std::chrono::hours kLongestCallbackPoll{1};
+constexpr milliseconds kLookEvery{1'000};
 
 }  // namespace
 
 Driver::CallContext::CallContext(Driver& driver, Drive& drive, std::stop_token stop)
-    : driver_(driver), drive_(drive), stop_(std::move(stop)), renewed_(driver.env_.MonoNow()) {}
+    : driver_(driver),
+      drive_(drive),
+      stop_(std::move(stop)),
+      renewed_(driver.env_.MonoNow()),
+      looked_(renewed_) {}
 
 bool Driver::CallContext::KeepAlive() {
   if (stop_.stop_requested()) stopped_ = true;
@@ -26,9 +31,16 @@ bool Driver::CallContext::KeepAlive() {
   const auto& task = drive_.flow().task;
   const bool late = task && task->deadline && driver_.env_.WallNow() >= *task->deadline;
   if (late || driver_.TimedOut(drive_)) return false;
-  if (driver_.env_.MonoNow() - renewed_ < driver_.options_.lease / 3) return true;
-  renewed_ = driver_.env_.MonoNow();
-  lost_ = !drive_.holder.Renew(driver_.options_.lease).has_value();
+  const MonoTime now = driver_.env_.MonoNow();
+  if (now - renewed_ >= driver_.options_.lease / 3) {
+    renewed_ = now;
+    lost_ = !drive_.holder.Renew(driver_.options_.lease).has_value();
+  }
+  // A renewal would notice a stop too, but only after a third of a lease.
+  if (!lost_ && now - looked_ >= kLookEvery) {
+    looked_ = now;
+    lost_ = !driver_.IsWanted(drive_.record());
+  }
   return !lost_;
 }
 

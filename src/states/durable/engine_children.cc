@@ -78,7 +78,7 @@ Status Driver::StartChildren(Drive& drive) {
   MUSTER_TRY(write());
   const auto begun = static_cast<size_t>(flow.children->started - started_before);
   if (failure) {
-    MUSTER_TRY(AbortChildren(drive, *flow.children));
+    MUSTER_TRY(AbortChildren(drive));
     drive.interpreter->ChildrenFailed(flow, *std::move(failure));
     drive.interpreter->Run(flow);
   }
@@ -124,7 +124,7 @@ Status Driver::SettleChildren(Drive& drive) {
   }
   while (children.settled.erase(children.settled_below) > 0) ++children.settled_below;
   if (fatal) {
-    MUSTER_TRY(AbortChildren(drive, children));
+    MUSTER_TRY(AbortChildren(drive));
     drive.interpreter->ChildrenFailed(flow, *std::move(fatal));
     return {};
   }
@@ -182,19 +182,18 @@ Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from)
   return results;
 }
 
-// Ends every running child. Its holder notices at its next write.
-Status Driver::AbortChildren(Drive& drive, const ChildrenProgress& children) {
+// Ends every running child, including those that were created before a crash or a stop kept the
+// parent's record from counting them. A child's holder notices at its next look.
+Status Driver::AbortChildren(Drive& drive) {
   const FlowRecord& record = drive.record();
   const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
   std::string after;
-  int64_t seen = 0;
-  while (seen < children.started) {
+  for (;;) {
     MUSTER_ASSIGN(const std::vector<store::Record> page,
                   store_.Scan(kKind, prefix, after, kScanPage));
     for (const store::Record& stored : page) {
       after = stored.key;
       if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
-      ++seen;
       MUSTER_TRY(EndFrom(stored.key, FlowStatus::kAborted, {}));
     }
     if (page.size() < static_cast<size_t>(kScanPage)) break;
@@ -239,7 +238,7 @@ void EndFlow(FlowRecord& record, Interpreter& interpreter, FlowStatus status,
 Status Driver::CleanUp(Drive& drive) {
   FlowRecord& record = drive.record();
   if (!record.cleanup) return {};
-  if (record.flow.failed_children) MUSTER_TRY(AbortChildren(drive, *record.flow.failed_children));
+  if (record.flow.failed_children) MUSTER_TRY(AbortChildren(drive));
   if (record.cancel) {
     if (TaskExecutor* executor = ExecutorFor(record.cancel->resource)) {
       Flow view = record.flow;

@@ -165,7 +165,7 @@ TEST_F(StatesTest, ARecordOfANewerVersionIsRefusedWithBothVersions) {
   Json body = Json::parse(record.body);
   EXPECT_EQ(body["v"], 1);
   body["v"] = 7;
-  body["flow"]["wants"] = "what nobody knows yet";
+  body["flow"]["wants"] = "an unknown field";
   record.body = ToJsonText(body);
   ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::Now())}}));
   const auto found = states_->Find("later");
@@ -433,10 +433,81 @@ TEST_F(StatesTest, AStoppedExecutionStaysStopped) {
   EXPECT_EQ(EventTypes().back(), "ExecutionAborted");
 }
 
+// The lease is long: its renewal notices a stop far too late.
+TEST_F(StatesTest, AStopEndsARunningCallWithinSeconds) {
+  std::atomic<bool> called = false;
+  Open(
+      [&](const TaskCall&, TaskContext& context) -> TaskOutcome {
+        called = true;
+        const MonoTime begun = context.env().MonoNow();
+        while (context.KeepAlive() && context.env().MonoNow() - begun < seconds(10))
+          context.env().Sleep(milliseconds(5), {});
+        return TaskFailure{"Cut", ""};
+      },
+      {.owner = "test", .lease = seconds(60), .idle_wait = milliseconds(5)});
+  Start(kTask, "T");
+  const MonoTime begun = RealEnv().MonoNow();
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work({}, "run")); });
+  while (!called) std::this_thread::yield();
+  ASSERT_TRUE(states_->Stop("run", "Enough", "by hand"));
+  worker.join();
+  EXPECT_LT(RealEnv().MonoNow() - begun, seconds(5));
+}
+
+// Stops the execution at the first write of branches: before it, or after it but before the
+// parent's record counts them.
+class StopAtBranches final : public store::StoreWrapper {
+ public:
+  StopAtBranches(store::Store& inner, bool before, std::function<void()> stop)
+      : StoreWrapper(inner), before_(before), stop_(std::move(stop)) {}
+
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    const bool now = !changes.empty() && changes.front().record.key.starts_with("run/") &&
+                     !stopped_.exchange(true);
+    if (now && before_) stop_();
+    auto written = inner().Write(changes);
+    if (now && !before_) stop_();
+    return written;
+  }
+
+ private:
+  const bool before_;
+  const std::function<void()> stop_;
+  std::atomic<bool> stopped_ = false;
+};
+
+TEST_F(StatesTest, AStopEndsBranchesThatTheirParentHasNotCounted) {
+  for (const bool before : {false, true}) {
+    SCOPED_TRACE(before);
+    store_ = store::OpenStore("memory:", RealEnv()).value();
+    StopAtBranches stops(*store_, before,
+                         [&] { ASSERT_TRUE(states_->Stop("run", "Enough", "by hand")); });
+    std::atomic<int> unnoticed = 0;
+    FakeExecutor executor([&](const TaskCall&, TaskContext& context) -> TaskOutcome {
+      const MonoTime begun = context.env().MonoNow();
+      while (context.KeepAlive()) {
+        if (context.env().MonoNow() - begun >= seconds(5)) return ++unnoticed, TaskSuccess{};
+        context.env().Sleep(milliseconds(5), {});
+      }
+      return TaskFailure{"Cut", ""};
+    });
+    states_ = std::make_unique<States>(
+        stops, RealEnv(), std::vector<TaskExecutor*>{&executor},
+        StatesOptions{.owner = "test", .lease = seconds(60), .idle_wait = milliseconds(5)});
+    Start(
+        R"("P":{"Type":"Parallel","Branches":[{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"test:a","End":true}}},
+        {"StartAt":"B","States":{"B":{"Type":"Task","Resource":"test:b","End":true}}}],"End":true})",
+        "P");
+    EXPECT_EQ(Finish("run", 3).status, ExecutionStatus::kAborted);
+    EXPECT_EQ(unnoticed, 0);
+    states_.reset();
+  }
+}
+
 TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
-  std::atomic<bool> mended = false;
+  std::atomic<bool> fixed = false;
   Open([&](const TaskCall& call, TaskContext&) -> TaskOutcome {
-    if (call.input == 2 && !mended) return TaskFailure{"Broken", ""};
+    if (call.input == 2 && !fixed) return TaskFailure{"Broken", ""};
     return TaskSuccess{call.input};
   });
   Start(R"("M":{"Type":"Map","MaxConcurrency":1,"ItemProcessor":{"StartAt":"I","States":{
@@ -444,7 +515,7 @@ TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
         "M", "[1,2,3]");
   EXPECT_EQ(Finish().error, "Broken");
   EXPECT_EQ(states_->Redrive("run").has_value(), true);
-  mended = true;
+  fixed = true;
   const Execution ended = Finish();
   EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
   EXPECT_EQ(ended.output, "[1,2,3]");
