@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
+#include "store/store.h"
 
 namespace muster::sim {
 namespace {
@@ -17,7 +18,8 @@ constexpr nanoseconds kHearsOfLoss = 2 * plan::kRunLease / 3;
 
 void PlanDrivers::Sends(const store::Change& change) {
   if (change.record.kind == plan::kRunKind && change.record.version == 0)
-    known_as_.insert_or_assign(std::string(sim_.CurrentName()), change.record.owner);
+    known_as_.insert_or_assign(std::string(sim_.CurrentName()),
+                               store::NameOfOwner(change.record.owner));
 }
 
 void PlanDrivers::Changed(const store::Change& change, const std::optional<store::Record>& before,
@@ -25,7 +27,7 @@ void PlanDrivers::Changed(const store::Change& change, const std::optional<store
   if (!after) return;
   if (change.record.kind == plan::kRunKind && change.record.key == migration_) {
     released_ = change.due.delay == milliseconds(0);
-    owner_ = after->owner;
+    owner_ = store::NameOfOwner(after->owner);
     if (!before) {
       claimers_.insert(owner_);
       claimed_at_ = sim_.now();
@@ -44,12 +46,14 @@ void PlanDrivers::Claimed(const store::ClaimRequest& request,
                           const std::vector<store::Record>& before,
                           const std::vector<store::Record>& taken) {
   if (request.kind != plan::kRunKind) return;
-  known_as_.insert_or_assign(std::string(sim_.CurrentName()), request.owner);
+  // Processes are known by their names: the rest of an owner is new for every claim.
+  const std::string claimer = store::NameOfOwner(request.owner);
+  known_as_.insert_or_assign(std::string(sim_.CurrentName()), claimer);
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].key != migration_) continue;
-    if (before[i].owner != request.owner) CheckTaken(before[i]);
-    claimers_.insert(taken[i].owner);
-    owner_ = taken[i].owner;
+    if (store::NameOfOwner(before[i].owner) != claimer) CheckTaken(before[i]);
+    claimers_.insert(claimer);
+    owner_ = claimer;
     claimed_at_ = sim_.now();
     released_ = false;
   }
@@ -69,7 +73,7 @@ void PlanDrivers::CheckTaken(const store::Record& before) {
   if (released_ || !Calm()) return;
   for (const std::string& name : driving_) {
     const auto known = known_as_.find(name);
-    if (known != known_as_.end() && known->second == before.owner)
+    if (known != known_as_.end() && known->second == store::NameOfOwner(before.owner))
       sim_.Violate("R", "the run was taken from " + name + ", which drives it");
   }
 }

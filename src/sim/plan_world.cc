@@ -17,7 +17,8 @@ std::string ExecutionOf(const std::string& token) { return token.substr(0, token
 int64_t RetryOf(const std::string& token) { return std::stoll(token.substr(token.rfind(':') + 1)); }
 
 Json ParseFlow(const std::string& body) {
-  return Json::parse(body, nullptr, false).value("flow", Json::object());
+  Json json = Json::parse(body, nullptr, false);
+  return json.contains("flow") ? std::move(json["flow"]) : Json::object();
 }
 // Whether it is a line of its own: nothing is before or after it.
 bool HasLine(const std::string& content, const std::string& line) {
@@ -350,7 +351,7 @@ void PlanWorld::CheckNotifications(const std::string& execution) {
     const std::string key =
         execution + "/" + std::to_string(plan_.ranks[task.rank].number) + "/" + task.name;
     if (!delivered_.contains(key) && refused_[key] <= kNotifyRetries)
-      Violate("R", "nobody was told that " + state + " failed in " + execution);
+      Violate("R", "no notification was sent that " + state + " failed in " + execution);
   }
 }
 

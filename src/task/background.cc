@@ -13,7 +13,7 @@
 namespace muster::task {
 namespace {
 
-constexpr std::chrono::milliseconds kBeat{2'000};
+constexpr std::chrono::milliseconds kBeat{500};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ class PlanCompiler {
     Chain chain;
     Json initialize = states_->Initialize();
     initialize["ResultPath"] = "$.initResult";
-    initialize["Retry"] = RetryService();
+    initialize.emplace("Retry", RetryService());
     initialize["Catch"] = CatchAll("$.failure", kFail);
     chain.Add("InitializeMigration", std::move(initialize));
     AddStep(chain, root, "$", kFail);
@@ -35,13 +35,13 @@ class PlanCompiler {
     chain.Add("CollectResults", {{"Type", "Pass"}, {"Parameters", std::move(collected)}});
     Json complete = states_->Update(RunStatus::kCompleted);
     complete["ResultPath"] = "$.completeResult";
-    complete["Retry"] = RetryService();
+    complete.emplace("Retry", RetryService());
     complete["Catch"] = CatchAll("$.failure", kFail);
     chain.Add("CompleteMigration", std::move(complete));
     const CountRange count = WithStartAndEnd(chain.count());
     Json fail = states_->Update(RunStatus::kFailed);
     fail["ResultPath"] = "$.failResult";
-    fail["Retry"] = RetryService();
+    fail.emplace("Retry", RetryService());
     fail["Catch"] = CatchAll("$.untold", kFailed);
     fail["Next"] = kFailed;
     chain.AddOther(kFail, std::move(fail));

@@ -188,7 +188,9 @@ class LocalStates final : public ProfileStates {
                         const PhaseRules& rules, const std::string& failed) {
     const std::string path = ResultPathOf(task);
     Json retry = RetryOf(rules.retry, {});
-    retry.insert(retry.begin(), DontRetry(resource == "muster:copy" ? "Copy" : "Transform"));
+    retry.insert(retry.begin(),
+                 DontRetry(resource == "muster:copy" ? "Copy" : "Transform",
+                           {"Invalid", "NotFound", "ForeignKey", "Incompatible", "Unreadable"}));
     return {{"Type", "Task"},
             {"Resource", resource},
             {"Parameters", std::move(parameters)},
@@ -199,11 +201,9 @@ class LocalStates final : public ProfileStates {
   }
 
   // What is the same however often it is tried.
-  static Json DontRetry(const std::string& family) {
+  static Json DontRetry(const std::string& family, std::initializer_list<const char*> names) {
     Json errors = Json::array();
-    for (const char* error : {"Invalid", "NotFound", "ForeignKey", "Incompatible", "Unreadable"}) {
-      errors.push_back(family + "." + error);
-    }
+    for (const char* name : names) errors.push_back(family + "." + name);
     return {{"ErrorEquals", errors}, {"MaxAttempts", 0}};
   }
 
@@ -213,7 +213,12 @@ class LocalStates final : public ProfileStates {
     PutMigration(parameters, "migration_id");
     parameters["status"] = NameOf(status);
     if (!time.empty()) parameters[time + ".$"] = "$$.State.EnteredTime";
-    return {{"Type", "Task"}, {"Resource", "muster:status"}, {"Parameters", parameters}};
+    Json retry = Json::array({DontRetry("Status", {"Invalid", "Corrupt", "Incompatible"})});
+    retry.push_back(RetryService().front());
+    return {{"Type", "Task"},
+            {"Resource", "muster:status"},
+            {"Parameters", parameters},
+            {"Retry", retry}};
   }
 
   const Plan& plan_;

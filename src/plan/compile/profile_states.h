@@ -59,7 +59,8 @@ class ProfileStates {
   // Notifies people that a task has failed; leaves something in `$.failed` in any case.
   virtual Json Notify(const Rank& rank, Phase phase, const std::string& task) const = 0;
 
-  // Records that a migration begins, and its status later.
+  // Records that a migration begins, and its status later. Without a Retry of their own they get
+  // RetryService.
   virtual Json Initialize() const = 0;
   virtual Json Update(RunStatus status) const = 0;
 

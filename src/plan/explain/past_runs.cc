@@ -61,15 +61,16 @@ class PastReader {
 
   // Whether it had any task of use.
   Result<bool> AddRun(const Found& found) {
-    MUSTER_ASSIGN(const std::optional<Plan> pinned, PinnedPlan(found.record));
-    if (!pinned) return false;
+    MUSTER_ASSIGN(std::optional<Plan> plan, PinnedPlan(found.record));
+    if (!plan) return false;
+    const PlanWithStates pinned(*std::move(plan));
     MUSTER_ASSIGN(const Profile* profile, pinned->FindProfile(found.run.profile));
     bool told = false;
     for (const auto& attempt : std::views::reverse(found.run.attempts)) {
       const std::string& name = attempt.execution;
       MUSTER_ASSIGN(const auto execution, states_.Find(name));
       if (!execution) continue;
-      MUSTER_ASSIGN(const ExecutionLog log, ReadLog(store_, name, found.run.profile, &*pinned));
+      MUSTER_ASSIGN(const ExecutionLog log, ReadLog(store_, name, found.run.profile, &pinned));
       const RunReport report = MakeReport(*pinned, log, Json::object(), true);
       for (const RankReport& rank : report.ranks) {
         for (const TaskReport& task : rank.tasks) told = AddTask(task, *pinned, *profile) || told;

@@ -119,10 +119,10 @@ Status DropForeignAttempts(store::Store& store, RunState& run) {
 
 // One that was written down and never begun was left for the next.
 Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with_tasks) {
-  std::optional<Plan> plan;
+  std::shared_ptr<const PlanWithStates> plan;
   if (with_tasks) {
     MUSTER_ASSIGN(const store::Record record, Read(run.id));
-    MUSTER_ASSIGN(plan, PinnedPlan(record));
+    MUSTER_ASSIGN(plan, PlanIn(record));
   }
   std::vector<AttemptReport> reports;
   for (const Attempt& attempt : run.attempts) {
@@ -141,9 +141,9 @@ Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with
     }
     if (plan && execution) {
       MUSTER_ASSIGN(const ExecutionLog log,
-                    ReadLog(store_, attempt.execution, run.profile, &*plan));
+                    ReadLog(store_, attempt.execution, run.profile, plan.get()));
       const bool ended = report.status != RunStatus::kInProgress;
-      report.did = MakeReport(*plan, log, Json::object(), ended);
+      report.did = MakeReport(**plan, log, Json::object(), ended);
       KeepBegun(report.did);
     }
     reports.push_back(std::move(report));

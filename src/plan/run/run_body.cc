@@ -34,7 +34,7 @@ Json CancelMachine(const Plan& plan, const RunState& run) {
   if (!found) return nullptr;
   const auto profile_states = NewProfileStates(plan, **found, IdentityOf(run));
   Json mark = profile_states->Update(RunStatus::kCancelled);
-  mark["Retry"] = RetryService();
+  mark.emplace("Retry", RetryService());
   mark["ResultPath"] = nullptr;
   Json states;
   if (auto stop = profile_states->StopExtract()) {

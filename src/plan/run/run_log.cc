@@ -239,13 +239,20 @@ const RankLog* ExecutionLog::Find(int64_t rank) const {
   return found == ranks.end() ? nullptr : &found->second;
 }
 
+Result<StateTable> PlanWithStates::StatesOf(const std::string& profile) const {
+  MUSTER_ASSIGN(const Profile* found, plan_.FindProfile(profile));
+  const MutexLock lock(mutex_);
+  const auto known = states_.find(profile);
+  if (known != states_.end()) return known->second;
+  return states_[profile] = plan::StatesOf(plan_, *found);
+}
+
 Result<StateTable> ReadStatesOf(store::Store& store, const std::string& execution,
-                                const std::string& profile, const Plan* pinned) {
+                                const std::string& profile, const PlanWithStates* pinned) {
   MUSTER_ASSIGN(std::optional<StateTable> states, ReadStates(store, execution));
   if (states) return *std::move(states);
   if (pinned == nullptr) return StateTable();
-  MUSTER_ASSIGN(const Profile* found, pinned->FindProfile(profile));
-  return StatesOf(*pinned, *found);
+  return pinned->StatesOf(profile);
 }
 
 ExecutionLog MakeLog(const StateTable& states, const std::vector<Event>& events) {
@@ -253,7 +260,7 @@ ExecutionLog MakeLog(const StateTable& states, const std::vector<Event>& events)
 }
 
 Result<ExecutionLog> ReadLog(store::Store& store, const std::string& execution,
-                             const std::string& profile, const Plan* pinned) {
+                             const std::string& profile, const PlanWithStates* pinned) {
   MUSTER_ASSIGN(const StateTable states, ReadStatesOf(store, execution, profile, pinned));
   const auto events = states::ReadEvents(store, execution);
   if (!events && events.error().code == Code::kNotFound) return MakeLog(states, {});

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/run_report.h"
 #include "muster/store.h"
@@ -78,15 +80,33 @@ struct ExecutionLog {
   const RankLog* Find(int64_t rank) const;
 };
 
+// A plan, and the states that it compiles to, compiled once for each profile that is asked for.
+// Thread-safe.
+class PlanWithStates {
+ public:
+  explicit PlanWithStates(Plan plan) : plan_(std::move(plan)) {}
+
+  const Plan& operator*() const { return plan_; }
+  const Plan* operator->() const { return &plan_; }
+
+  // kInvalid: there is no such profile.
+  Result<StateTable> StatesOf(const std::string& profile) const;
+
+ private:
+  const Plan plan_;
+  mutable Mutex mutex_;
+  mutable std::map<std::string, StateTable> states_ GUARDED_BY(mutex_);  // by profile
+};
+
 // The states of an execution: the table stored with it, or if an older version began it without
 // one, that of the run's plan. Empty: neither is there.
 Result<StateTable> ReadStatesOf(store::Store& store, const std::string& execution,
-                                const std::string& profile, const Plan* pinned);
+                                const std::string& profile, const PlanWithStates* pinned);
 
 // The only reader of histories: everything that reports on runs goes by its result. An execution
 // that does not exist has an empty log: its process may have died before it began.
 Result<ExecutionLog> ReadLog(store::Store& store, const std::string& execution,
-                             const std::string& profile, const Plan* pinned);
+                             const std::string& profile, const PlanWithStates* pinned);
 
 // The same of events that were read already.
 ExecutionLog MakeLog(const StateTable& states, const std::vector<states::Event>& events);

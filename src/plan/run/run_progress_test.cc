@@ -48,11 +48,11 @@ TEST(RunProgress, BeforeARankHasARateThatOfTheRunCounts) {
   const auto progress = ProgressOf({.ranks = {first, second}}, {}, kStart + seconds(10));
   ASSERT_EQ(progress.running.size(), 1U);
   EXPECT_DOUBLE_EQ(*progress.running[0].left_s, 5);
-  // Without any rows nobody can tell.
+  // Unknown without any rows.
   EXPECT_FALSE(ProgressOf({.ranks = {second}}, {}, kStart + seconds(20)).running[0].left_s);
 }
 
-TEST(RunProgress, TimeInWhichNobodyDroveARunDoesNotCount) {
+TEST(RunProgress, TimeWithoutADriverDoesNotCount) {
   RankReport rank{.number = 1, .name = "", .state = PartState::kRunning};
   rank.tasks = {Task("A", PartState::kSucceeded, 900), Task("B", PartState::kRunning, 600)};
   rank.tasks[0].rows = 900;

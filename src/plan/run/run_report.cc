@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/json_fields.h"
+#include "core/number.h"
 #include "core/task_counts.h"
 #include "core/timestamp.h"
 #include "plan/explain/troubleshooting.h"
@@ -16,6 +17,11 @@ namespace {
 std::optional<int64_t> CountIn(const Json& counts, std::string_view field) {
   const Json& value = MemberIn(counts, field);
   return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
+}
+
+// "2 rows of A cannot be read, …"
+int64_t UnreadableIn(std::string_view cause) {
+  return ParseNumber<int64_t>(cause.substr(0, cause.find(' '))).value_or(0);
 }
 
 std::optional<int64_t> RowsOf(const Json& result) {
@@ -84,7 +90,12 @@ class ReportMaker {
     task.state = ended_ && log.state == PartState::kRunning ? PartState::kStopped : log.state;
     task.start = log.start;
     task.stop = log.stop;
-    if (log.failure) task.failure = FailureOf(*log.failure);
+    if (log.failure) {
+      task.failure = FailureOf(*log.failure);
+      // Its cause begins with their number: a failure has no other result.
+      if (log.failure->error == "Copy.Unreadable")
+        task.unreadable = UnreadableIn(log.failure->cause);
+    }
     if (task.state == PartState::kRunning) task.retry = RetryOf(log, task);
   }
 

@@ -54,7 +54,7 @@ Result<store::Record> Runs::Read(const std::string& id) {
 }
 
 Result<RunState> Runs::Describe(const store::Record& record) {
-  MUSTER_ASSIGN(RunState run, ReadRunBody(record));
+  MUSTER_ASSIGN(RunState run, *bodies_.In(record, ReadRunBody));
   run.epoch = record.epoch;
   MUSTER_TRY(DropForeignAttempts(store_, run));
   MUSTER_ASSIGN(const auto execution, states_.Find(run.execution));
@@ -94,9 +94,8 @@ Result<Runs::CompiledRun> Runs::Compiled(const Plan& plan, const RunState& run, 
   return CompiledRun{std::move(request), std::move(compiled.states)};
 }
 
-Status Runs::Begin(const Plan& plan, const RunState& run, const Json& done) {
-  MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, done));
-  MUSTER_TRY(WriteStates(store_, run.execution, compiled.states));
+Status Runs::Begin(const CompiledRun& compiled) {
+  MUSTER_TRY(WriteStates(store_, compiled.request.name, compiled.states));
   return states_.Start(compiled.request);
 }
 
@@ -135,7 +134,9 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
     return Error{Code::kConflict,
                  "migration '" + run.id + "' already exists: " + NameOf(other->status), next};
   }
-  MUSTER_TRY(Begin(plan, run, Json::object()));
+  // The names of its execution and of its queue were not known before.
+  MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, Json::object()));
+  MUSTER_TRY(Begin(compiled));
   return run;
 }
 
@@ -185,7 +186,16 @@ Result<std::string> Runs::Resolve(const std::string& text) {
                "say which: TENANT/ENVIRONMENT/" + id};
 }
 
-Result<ExecutionLog> Runs::LogOf(const RunState& run, const Plan* pinned) {
+Result<std::shared_ptr<const PlanWithStates>> Runs::PlanIn(const store::Record& record) {
+  using Plans = Result<std::shared_ptr<const PlanWithStates>>;
+  return *plans_.In(record, [](const store::Record& changed) -> Plans {
+    MUSTER_ASSIGN(std::optional<Plan> plan, PinnedPlan(changed));
+    if (!plan) return nullptr;
+    return std::make_shared<const PlanWithStates>(*std::move(plan));
+  });
+}
+
+Result<ExecutionLog> Runs::LogOf(const RunState& run, const PlanWithStates* pinned) {
   return ReadLog(store_, run.execution, run.profile, pinned);
 }
 
@@ -197,10 +207,10 @@ Result<std::vector<states::Event>> Runs::Events(const Attempt& attempt) {
 
 Result<RunReport> Runs::Report(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
-  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  MUSTER_ASSIGN(const auto plan, PlanIn(record));
   if (!plan) return RunReport();
-  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &*plan));
-  return MakeReport(*plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, plan.get()));
+  return MakeReport(**plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
 }
 
 Result<RunState> Runs::Find(const std::string& id) {
@@ -211,16 +221,16 @@ Result<RunState> Runs::Find(const std::string& id) {
 Result<RunView> Runs::View(const std::string& id) {
   MUSTER_ASSIGN(const store::Record record, Read(id));
   MUSTER_ASSIGN(RunState run, Describe(record));
-  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  MUSTER_ASSIGN(const auto plan, PlanIn(record));
   if (!plan) {
     return Error{Code::kNotFound,
                  "the plan of migration '" + id + "' was too large to be kept with it"};
   }
-  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &*plan));
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, plan.get()));
   MUSTER_ASSIGN(LiveRun live, Live(run));
-  RunReport report = MakeReport(*plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
+  RunReport report = MakeReport(**plan, log, DoneOf(record), run.status != RunStatus::kInProgress);
   SetWaits(report, live.waits);
-  return ViewRun(*plan, std::move(run), report, log, std::move(live), env_.WallNow());
+  return ViewRun(**plan, std::move(run), report, log, std::move(live), env_.WallNow());
 }
 
 Result<std::vector<RunState>> Runs::List(const std::string& after, int limit) {

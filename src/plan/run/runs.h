@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "plan/compile/state_table.h"
 #include "plan/compile/task_gate.h"
 #include "plan/model/plan.h"
+#include "plan/run/latest.h"
+#include "plan/run/run_log.h"
 #include "plan/run/run_report.h"
 #include "plan/run/run_view.h"
 
@@ -104,14 +107,16 @@ class Runs {
  private:
   Result<store::Record> Read(const std::string& id);
   Result<RunState> Describe(const store::Record& record);
-  Result<ExecutionLog> LogOf(const RunState& run, const Plan* pinned);
+  // Null: it was too large to be kept.
+  Result<std::shared_ptr<const PlanWithStates>> PlanIn(const store::Record& record);
+  Result<ExecutionLog> LogOf(const RunState& run, const PlanWithStates* pinned);
   Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
   struct CompiledRun {
     states::ExecutionRequest request;
     StateTable states;
   };
   Result<CompiledRun> Compiled(const Plan& plan, const RunState& run, const Json& done);
-  Status Begin(const Plan& plan, const RunState& run, const Json& done);
+  Status Begin(const CompiledRun& compiled);
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const store::Record& record, const RunState& run, const Plan& plan,
                        const Again& again, std::vector<std::string>& invalidated);
@@ -149,6 +154,8 @@ class Runs {
   Env& env_;
   TaskGate* const gate_;
   const std::string owner_;
+  Latest<Result<RunState>> bodies_;
+  Latest<Result<std::shared_ptr<const PlanWithStates>>> plans_;
 };
 
 }  // namespace muster::plan

@@ -18,11 +18,11 @@ Result<bool> Runs::IsDrained(const RunState& run) {
   using Passage = TaskGate::Passage;
   if (!gate_->IsEmpty()) return false;
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
-  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
+  MUSTER_ASSIGN(const auto plan, PlanIn(record));
   MUSTER_ASSIGN(const RunReport report, Report(run));
   bool remote = false;
   if (plan) {
-    MUSTER_ASSIGN(const Profile* profile, plan->FindProfile(run.profile));
+    MUSTER_ASSIGN(const Profile* profile, (*plan)->FindProfile(run.profile));
     remote = profile->kind != ProfileKind::kLocal;
   }
   for (const RankReport& rank : report.ranks) {
@@ -55,9 +55,9 @@ Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   MUSTER_ASSIGN(const auto before, states_.Find(name));
   Status begun;
   if (!before) {
-    MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
-    MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, plan ? &*plan : nullptr));
-    const RunReport report = plan ? MakeReport(*plan, log, DoneOf(record), true) : RunReport();
+    MUSTER_ASSIGN(const auto plan, PlanIn(record));
+    MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, plan.get()));
+    const RunReport report = plan ? MakeReport(**plan, log, DoneOf(record), true) : RunReport();
     Json input(run.inputs);
     input[kBegunInput] = BegunExtracts(report, log);
     begun = states_.Start({.name = name,

@@ -37,7 +37,7 @@ Result<std::optional<store::Record>> Runs::Claim(const std::string& id, std::sto
 }
 
 bool Runs::Holds(const store::Record& record, int64_t epoch) const {
-  return record.owner == owner_ && record.epoch == epoch;
+  return store::NameOfOwner(record.owner) == owner_ && record.epoch == epoch;
 }
 
 // The fence alone decides: a lease that ended while the store was away is renewed if no other
@@ -82,9 +82,8 @@ Status Runs::WhileRenewing(const RunState& run,
 // Must be known before anything begins: which calls are tasks, and whether the run drains.
 Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
-  MUSTER_ASSIGN(const std::optional<Plan> plan, PinnedPlan(record));
-  MUSTER_ASSIGN(StateTable states,
-                ReadStatesOf(store_, run.execution, run.profile, plan ? &*plan : nullptr));
+  MUSTER_ASSIGN(const auto plan, PlanIn(record));
+  MUSTER_ASSIGN(StateTable states, ReadStatesOf(store_, run.execution, run.profile, plan.get()));
   gate_->SetStates(std::move(states));
   MUSTER_ASSIGN(const bool draining, DrainRequested(store_, run));
   if (draining) {

@@ -52,7 +52,8 @@ Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::s
 }
 
 Result<Json> Runs::DoneSoFar(const Plan& plan, const RunState& run, Json done) {
-  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &plan));
+  const PlanWithStates given(plan);
+  MUSTER_ASSIGN(const ExecutionLog log, LogOf(run, &given));
   AddDone(plan, log, done);
   return done;
 }
@@ -114,7 +115,9 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
     // same plan to another machine continues with the one that was started.
     MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
     if (!options.again && IsPinned(record, plan)) {
-      if (!begun) MUSTER_TRY(Begin(plan, run, DoneOf(record)));
+      if (begun) return run;
+      MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, DoneOf(record)));
+      MUSTER_TRY(Begin(compiled));
       return run;
     }
     // The started machine does not do what is asked for now.
@@ -137,7 +140,7 @@ Result<RunState> Runs::NextAttempt(const store::Record& record, RunState run, co
   run.hash = HashOf(plan);
   run.variables = plan.given;
   run.status = RunStatus::kInProgress;
-  MUSTER_TRY(Compiled(plan, run, done));
+  MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, done));
   const std::string body = RunBody(run, plan, done);
   MUSTER_TRY(store::Update(
       store_, kRunKind, run.id,
@@ -146,7 +149,7 @@ Result<RunState> Runs::NextAttempt(const store::Record& record, RunState run, co
         stored->body = body;
         return store::Change::Put(*std::move(stored), store::Due::After(kRunLease));
       }));
-  MUSTER_TRY(Begin(plan, run, done));
+  MUSTER_TRY(Begin(compiled));
   return run;
 }
 

@@ -643,7 +643,7 @@ TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
 }
 
 TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
-  // Nobody drives it: whoever began it is gone.
+  // It has no driver: the process that began it is gone.
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
   const Status cancelled = runs.Cancel("m");
@@ -664,9 +664,11 @@ TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
   ASSERT_TRUE(run);
   auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
   tasks.AwaitCall("Extract-1-A");
+  const MonoTime asked = RealEnv().MonoNow();
   const Status cancelled = runs.Cancel("m");
   ASSERT_TRUE(cancelled) << cancelled.error().ToString();
   EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
+  EXPECT_LT(RealEnv().MonoNow() - asked, std::chrono::seconds(5));
   EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
   const auto report = runs.Report(*runs.Find("m"));
   ASSERT_TRUE(report);
@@ -696,7 +698,7 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
 }
 
-TEST_F(RunsTest, WhatNobodyDrivesIsDrainedWithoutABeginning) {
+TEST_F(RunsTest, ARunWithoutADriverIsDrainedWithoutABeginning) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   Runs other(*store, states, RealEnv(), &gate);

@@ -53,14 +53,14 @@ bool IsTime(std::string_view name, const Json& value) {
 }
 
 Json ShownTime(double seconds, AwsTimes times) {
-  const auto milliseconds = static_cast<int64_t>(std::llround(seconds * 1000));
-  if (times == AwsTimes::kMilliseconds) return milliseconds;
-  const std::time_t whole = milliseconds / 1000;
+  const auto since_epoch_ms = static_cast<int64_t>(std::llround(seconds * 1000));
+  if (times == AwsTimes::kMilliseconds) return since_epoch_ms;
+  const std::time_t whole = since_epoch_ms / 1000;
   std::tm utc{};
   gmtime_r(&whole, &utc);
   std::array<char, 40> text;
   const size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  const int64_t fraction = milliseconds % 1000;
+  const int64_t fraction = since_epoch_ms % 1000;
   std::string shown(text.data(), length);
   if (fraction != 0) {
     std::snprintf(text.data(), text.size(), ".%03d", static_cast<int>(fraction));

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "pipeline/pipeline.h"
+#include "core/json_scan.h"
 
 namespace muster::task {
 
@@ -14,7 +14,7 @@ void ColumnTypes::Expect(const std::string& name) {
 }
 
 Status ColumnTypes::Note(std::string_view object) {
-  pipeline::JsonMembers members(object.substr(pipeline::SkipJsonSpace(object, 0)));
+  JsonMembers members(object.substr(SkipJsonSpace(object, 0)));
   size_t next = 0;
   while (const auto member = members.Next()) {
     MUSTER_ASSIGN(const size_t column, Find(member->key, next));
@@ -27,7 +27,7 @@ Status ColumnTypes::Note(std::string_view object) {
 // Documents of one source mostly have the same fields in the same order: try the next one first.
 Result<size_t> ColumnTypes::Find(std::string_view raw_key, size_t guess) {
   if (guess < columns_.size() && columns_[guess].raw_key == raw_key) return guess;
-  std::string name = pipeline::UnescapeJson(raw_key);
+  std::string name = UnescapeJson(raw_key);
   const auto found = by_name_.find(name);
   if (found != by_name_.end()) return found->second;
   if (columns_.size() == kMaxColumns) {

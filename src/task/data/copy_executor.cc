@@ -4,11 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "core/file.h"
+#include "core/file_output.h"
 #include "core/secrets.h"
 #include "core/task_counts.h"
 #include "core/url.h"
 #include "muster/migrate.h"
-#include "pipeline/pipeline.h"
 #include "sql/duckdb.h"
 #include "task/background.h"
 #include "task/data/column_types.h"
@@ -138,13 +139,12 @@ std::string RowsText(int64_t rows) { return std::to_string(rows) + (rows == 1 ? 
 
 states::TaskFailure TooManyUnreadable(const CopyCall& call, const pipeline::Counts& counts,
                                       const std::string& first_reason) {
-  const std::string file =
-      fs::path(call.staging.PathOf(call.object, ".failed.jsonl")).filename().string();
   const Error error{Code::kCorrupt,
                     RowsText(counts.failed) + " of " + call.object + " cannot be read, " +
                         std::to_string(*call.max_unreadable) + " may be (" +
                         RowsText(counts.written) + " can); the first: " + first_reason +
-                        "; all are in " + call.staging.Place() + file,
+                        "; all are in " + call.staging.Place() +
+                        call.staging.UnreadableName(call.object),
                     "correct them in the source, or allow for them by 'max_unreadable' of the "
                     "object or the plan"};
   return {"Copy.Unreadable", Redact(error.ToString())};
@@ -176,7 +176,7 @@ Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
   // An object without a single column has nothing that Parquet could hold.
   if (call.format != "parquet" || manifest.columns.empty()) {
     manifest.sha256 = sha256;
-    return pipeline::PublishFile(lines, path);
+    return PublishFile(lines, path);
   }
   const PartialFile parquet(call, env, ".parquet");
   MUSTER_TRY(WriteParquet(call, lines, manifest, parquet.path(), stop));
@@ -186,7 +186,7 @@ Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
   fs::permissions(parquet.path(), fs::perms::owner_read | fs::perms::owner_write, failed);
   if (failed) return FileError("protect", parquet.path(), failed.value());
   manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
-  return pipeline::PublishFile(parquet.path(), path);
+  return PublishFile(parquet.path(), path);
 }
 
 // Whether nothing is worth keeping for the next try: it would fail in the same way, or needs the
@@ -254,10 +254,10 @@ class Copying {
     MUSTER_TRY(run_.Drive(
         *source_, collection_, [this](int64_t rows) { context_.Progress(rows); }, stop_));
     MUSTER_ASSIGN(const CopiedRows copied, run_.Rows());
-    const std::string failed_path = call_.staging.PathOf(call_.object, ".failed.jsonl");
     const PartialFile fresh(call_, context_.env(), ".failed");
-    MUSTER_ASSIGN(const StagedLetters letters,
-                  PublishLetters(copied.letters, fresh.path(), failed_path));
+    MUSTER_ASSIGN(
+        const StagedLetters letters,
+        PublishLetters(copied.letters, fresh.path(), call_.staging.UnreadablePath(call_.object)));
     if (call_.max_unreadable && copied.counts.failed > *call_.max_unreadable) {
       MUSTER_TRY(call_.staging.KeepFailed(call_.object));
       CleanUp();

@@ -22,12 +22,12 @@ work::WorkTerms CopyTerms();
 //    "max_unreadable": 0}              optional: how many rows may be unreadable; all by default
 //
 // The result is {"rows": N, "bytes": N, "file": PATH, "failed": N}: rows are in the file, failed
-// ones, which could not be read, with their reasons in OBJECT.failed.jsonl beside it. The file
+// ones, which could not be read, with their reasons in unreadable/OBJECT.jsonl beside it. The file
 // appears complete or not at all, and counts as soon as its manifest exists, with rows, bytes,
 // SHA-256, source and columns.
 //
 // More unreadable rows than `max_unreadable` are Copy.Unreadable: all rows are read, so that
-// OBJECT.failed.jsonl lists every unreadable one, and the object is not staged.
+// unreadable/OBJECT.jsonl lists every unreadable one, and the object is not staged.
 //
 // A repetition with the same token finds the manifest and copies nothing; another call replaces
 // file and manifest. A folder that holds the object of another tenant or migration is refused.

@@ -172,7 +172,7 @@ TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
       << failure->cause;
   EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.manifest.json"));
   // Each is there to be looked at, with its reason.
-  const std::string letters = Read(StagingFolder() + "/User.failed.jsonl");
+  const std::string letters = Read(StagingFolder() + "/unreadable/User.jsonl");
   EXPECT_EQ(std::count(letters.begin(), letters.end(), '\n'), 2) << letters;
   call.input["max_unreadable"] = 2;
   EXPECT_EQ(Succeed(call)["failed"], 2);
@@ -198,8 +198,21 @@ TEST_F(CopyExecutorTest, RowsThatCannotBeReadAreCountedAndKept) {
   const Json result = Succeed(Call("User"));
   EXPECT_EQ(result["rows"], 1);
   EXPECT_EQ(result["failed"], 1);
-  EXPECT_NE(Read(StagingFolder() + "/User.failed.jsonl").find("1 fields instead of 2"),
+  EXPECT_NE(Read(StagingFolder() + "/unreadable/User.jsonl").find("1 fields instead of 2"),
             std::string::npos);
+}
+
+TEST_F(CopyExecutorTest, UnreadableRowsReplaceNoOtherObject) {
+  folder_.Write("data/User.failed.csv", "Id,Name\nf1,Flo\n");
+  folder_.Write("data/User.csv", "Id,Name\nu1,Ann\nu2\n");
+  Succeed(Call("User.failed"));
+  const std::string staged = Read(StagingFolder() + "/User.failed.jsonl");
+  EXPECT_EQ(Succeed(Call("User"))["failed"], 1);
+  EXPECT_EQ(Read(StagingFolder() + "/User.failed.jsonl"), staged);
+  folder_.Write("data/User.csv", "Id,Name\nu1,Ann\n");
+  EXPECT_EQ(Succeed(Call("User", "run/2"))["failed"], 0);
+  EXPECT_EQ(Read(StagingFolder() + "/User.failed.jsonl"), staged);
+  EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/unreadable/User.jsonl"));
 }
 
 TEST_F(CopyExecutorTest, TablesAreStagedWithTheirTypes) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/mutex.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
@@ -127,7 +128,7 @@ Status CopyRun::RemoveOtherCalls() {
 Status CopyRun::Drive(pipeline::Source& source, const pipeline::Collection& collection,
                       const std::function<void(int64_t rows)>& progress,
                       const std::stop_token& stop) {
-  work::OneCollection object(source, collection);
+  pipeline::OneCollection object(source, collection);
   MUSTER_ASSIGN(const auto sink,
                 pipeline::OpenSink(
                     InFolder(PiecesFolder(), std::string("jsonl:") + kRowsFolder + "/"), env_));
@@ -159,7 +160,7 @@ Result<CopiedRows> CopyRun::Rows() {
   MUSTER_ASSIGN(const std::vector<work::ItemInfo> items, work::ItemsInOrder(store_, name_));
   CopiedRows rows{.pieces = {}, .counts = {}, .letters = PiecesFolder() + kLetters};
   const std::string folder =
-      PiecesFolder() + "/" + kRowsFolder + "/" + pipeline::SafeFileName(plan_.object) + "/";
+      PiecesFolder() + "/" + kRowsFolder + "/" + SafeFileName(plan_.object) + "/";
   for (const work::ItemInfo& item : items) {
     rows.counts += item.progress.counts;
     if (item.progress.counts.written == 0) continue;
@@ -170,7 +171,7 @@ Result<CopiedRows> CopyRun::Rows() {
                        " changed while it was copied",
                    "copy it while it is not written to, or copy a snapshot of it"};
     }
-    rows.pieces.push_back(folder + pipeline::SafeFileName(item.name) + ".jsonl");
+    rows.pieces.push_back(folder + SafeFileName(item.name) + ".jsonl");
   }
   return rows;
 }

@@ -200,7 +200,7 @@ TEST_P(ReconcileTest, ARowWithoutItsParentIsNamedWithTheRankThatLoadsIt) {
   Extract("Site");
   Load("people");
   Load("sites");
-  // As somebody does who loads with keys switched off.
+  // As a load with foreign keys switched off does.
   Change(sqlite()
              ? "PRAGMA foreign_keys = OFF; DELETE FROM cont_people WHERE id = '2'"
              : "SET session_replication_role = replica; DELETE FROM cont.people WHERE id = '2'");

@@ -12,10 +12,10 @@
 
 #include "core/descriptor.h"
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/json.h"
 #include "core/sha256.h"
 #include "muster/migrate.h"
-#include "pipeline/pipeline.h"
 
 namespace muster::task {
 namespace {
@@ -82,10 +82,9 @@ Result<StagedRows> JoinRows(const std::vector<std::string>& pieces, const std::s
                             ColumnTypes& types, const std::stop_token& stop) {
   // A single piece is complete and durable: a second name is enough, if it is on the same disk.
   const bool linked = pieces.size() == 1 && link(pieces.front().c_str(), path.c_str()) == 0;
-  std::unique_ptr<pipeline::FileOutput> output;
+  std::unique_ptr<FileOutput> output;
   if (!linked) {
-    MUSTER_ASSIGN(output, pipeline::CreateFileOutput(path, pipeline::Compression::kNone,
-                                                     pipeline::FileAccess::kOwner));
+    MUSTER_ASSIGN(output, CreateFileOutput(path, FileAccess::kOwner));
   }
   StagedRows all;
   Sha256 digest;
@@ -114,8 +113,7 @@ Result<StagedLetters> PublishLetters(const std::string& from, const std::string&
   fs::remove(to, failed);
   StagedLetters all;
   if (!fs::exists(from, failed)) return all;
-  MUSTER_ASSIGN(const auto output, pipeline::CreateFileOutput(fresh, pipeline::Compression::kNone,
-                                                              pipeline::FileAccess::kOwner));
+  MUSTER_ASSIGN(const auto output, CreateFileOutput(fresh, FileAccess::kOwner));
   std::unordered_set<size_t> seen;
   Lines lines([&](std::string_view line) -> Status {
     const auto letter = ParseJson(std::string(line), from);
@@ -128,7 +126,8 @@ Result<StagedLetters> PublishLetters(const std::string& from, const std::string&
   });
   MUSTER_TRY(EachChunk(from, [&](std::string_view chunk) { return lines.Add(chunk); }));
   MUSTER_TRY(output->Flush());
-  MUSTER_TRY(pipeline::PublishFile(fresh, to));
+  MUSTER_TRY(MakePrivateFolders(fs::path(to).parent_path().string()));
+  MUSTER_TRY(PublishFile(fresh, to));
   return all;
 }
 

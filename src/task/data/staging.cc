@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/file.h"
+#include "core/file_output.h"
 #include "core/json.h"
 #include "core/record_fields.h"
 #include "core/url.h"
-#include "pipeline/pipeline.h"
 #include "task/data/staging_bucket.h"
 #include "task/parameters.h"
 
@@ -193,7 +194,7 @@ Status Staging::Begin(const std::string& object) const {
 Status Staging::Publish(const Manifest& manifest) const {
   const std::string path = PathOf(manifest.object, std::string(kManifest));
   const std::string text = ToJsonText(kTable.ToJson(manifest)) + "\n";
-  if (!bucket_) return pipeline::ReplaceFile(path, text);
+  if (!bucket_) return ReplaceFile(path, text);
   MUSTER_TRY(bucket_->client().WriteFile(manifest.file, folder_ + "/" + manifest.file));
   MUSTER_TRY(KeepFailed(manifest.object));
   return bucket_->client().Write(NameIn(path), text);
@@ -214,9 +215,15 @@ Status Staging::Bring(const Manifest& manifest) const {
   return bucket_ ? bucket_->Bring(manifest.file, manifest.bytes, manifest.sha256) : Status();
 }
 
-Status Staging::KeepFailed(const std::string& object) const {
-  return Keep(NameIn(PathOf(object, ".failed.jsonl")));
+std::string Staging::UnreadableName(const std::string& object) const {
+  return "unreadable/" + NameIn(PathOf(object, ".jsonl"));
 }
+
+std::string Staging::UnreadablePath(const std::string& object) const {
+  return folder_ + "/" + UnreadableName(object);
+}
+
+Status Staging::KeepFailed(const std::string& object) const { return Keep(UnreadableName(object)); }
 
 Status Staging::Keep(const std::string& name) const {
   if (!bucket_) return {};

@@ -19,7 +19,7 @@ struct Manifest {
   std::string file = {};    // its name in the folder
   std::string format = {};  // "jsonl" or "parquet"
   int64_t rows = 0;
-  int64_t failed = 0;       // unreadable rows, which are in OBJECT.failed.jsonl
+  int64_t failed = 0;       // unreadable rows, which are in unreadable/OBJECT.jsonl
   int64_t bytes = 0;        // of the file
   std::string sha256 = {};  // of the file
   std::string source = {};  // without passwords
@@ -80,7 +80,11 @@ class Staging {
   // Downloads its file to folder(), if necessary.
   Status Bring(const Manifest& manifest) const;
 
-  // Uploads OBJECT.failed.jsonl, or removes it there if there is none here.
+  // Where the unreadable rows of an object are listed: a file in a folder of their own, since every
+  // name beside the objects may be that of another object.
+  std::string UnreadableName(const std::string& object) const;  // within folder()
+  std::string UnreadablePath(const std::string& object) const;
+  // Uploads it, or removes it there if there is none here.
   Status KeepFailed(const std::string& object) const;
 
   // The same for any file in folder() that is not an object.

@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/sha256.h"
-#include "pipeline/pipeline.h"
 
 namespace muster::task {
 namespace {
@@ -67,8 +67,7 @@ Status StagingBucket::Bring(const std::string& name, int64_t bytes, const std::s
                     "it is being staged again: retry"};
   MUSTER_ASSIGN(const uint64_t size, client_.Size(name));
   if (size != static_cast<uint64_t>(bytes)) return other;
-  MUSTER_ASSIGN(const auto output,
-                pipeline::CreateFileOutput(path + ".partial", pipeline::Compression::kNone));
+  MUSTER_ASSIGN(const auto output, CreateFileOutput(path + ".partial"));
   Sha256 digest;
   for (uint64_t at = 0; at < size;) {
     MUSTER_ASSIGN(const std::string chunk,
@@ -79,7 +78,7 @@ Status StagingBucket::Bring(const std::string& name, int64_t bytes, const std::s
   }
   MUSTER_TRY(output->Flush());
   if (digest.Hex() != sha256) return other;
-  return pipeline::PublishFile(path + ".partial", path);
+  return PublishFile(path + ".partial", path);
 }
 
 }  // namespace muster::task

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/file.h"
 #include "core/interrupt.h"
 #include "core/task_counts.h"
 #include "core/url.h"
-#include "pipeline/pipeline.h"
 #include "task/call/sql_script.h"
 #include "task/data/staged_views.h"
 
@@ -146,7 +146,19 @@ class Transformation {
       const bool quoted = one.object.find('"') != std::string::npos;
       if (quoted || text.find(Lower(one.object)) != std::string::npos) mentioned.push_back(one);
     }
+    for (const Manifest& one : mentioned) MUSTER_TRY(CheckWhole(one));
     return MakeStagedViews(*db_, job_.staging, mentioned);
+  }
+
+  // By its size: its digest would take as long as loading it.
+  Status CheckWhole(const Manifest& manifest) {
+    MUSTER_ASSIGN(const bool whole, job_.staging.IsWhole(manifest));
+    if (whole) return {};
+    return Error{Code::kConflict,
+                 job_.staging.Place() + manifest.file +
+                     " is not what its manifest says: it was changed, or " + manifest.object +
+                     " is being staged again",
+                 "retry the extract of " + manifest.object};
   }
 
   Status RunStatement(const SqlStatement& statement) {

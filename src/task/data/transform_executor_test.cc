@@ -296,6 +296,18 @@ INSTANTIATE_TEST_SUITE_P(Targets, TransformTest, ::testing::Values("Sqlite", "Po
 
 // By its types and collations SQLite takes texts for the same that are not: one row would replace
 // the other, and both would count as loaded.
+TEST_P(TransformTest, AStagedFileThatIsNotItsManifestsIsNotLoaded) {
+  Stage("People", "Id,Name\np1,Ann\n");
+  folder_.Write("staging/People.jsonl", "{\"Id\":\"x\",\"Name\":\"another file\"}\n");
+  const states::TaskOutcome outcome = Start("SELECT Id AS id, Name AS name FROM People");
+  const auto* failure = std::get_if<states::TaskFailure>(&outcome);
+  ASSERT_NE(failure, nullptr);
+  EXPECT_EQ(failure->error, "Transform.Conflict");
+  EXPECT_NE(failure->cause.find("People.jsonl is not what its manifest says"), std::string::npos)
+      << failure->cause;
+  EXPECT_EQ(database_->Ask("SELECT count(*) FROM " + database_->Name("people")), "0");
+}
+
 TEST(TransformKeys, ThatSqliteTakesForTheSameAreRefused) {
   struct Case {
     std::string columns;

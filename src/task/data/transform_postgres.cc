@@ -1,7 +1,7 @@
 #include "core/number.h"
-#include "pipeline/pipeline.h"
 #include "sql/postgres.h"
 #include "sql/postgres_copy.h"
+#include "sql/postgres_table.h"
 #include "task/call/wait_watch.h"
 #include "task/data/postgres_fence.h"
 #include "task/data/transform_target.h"
@@ -91,8 +91,7 @@ class PostgresTarget : public TransformTarget {
   }
 
   Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
-    MUSTER_ASSIGN(const pipeline::PgTable found,
-                  pipeline::DescribePgTable(*connection_, {schema, table}));
+    MUSTER_ASSIGN(const sql::PgTable found, sql::DescribePgTable(*connection_, {schema, table}));
     TargetTable target{.name = schema.empty() ? table : schema + "." + table,
                        .sql = found.sql_name,
                        .columns = {},

@@ -2,8 +2,8 @@
 #include <cctype>
 #include <map>
 
-#include "pipeline/pipeline.h"
 #include "sql/sqlite.h"
+#include "sql/sqlite_table.h"
 #include "task/call/wait_watch.h"
 #include "task/data/sqlite_fence.h"
 #include "task/data/transform_target.h"
@@ -52,17 +52,17 @@ bool IsWhole(const std::string& type) {
 
 // Whether values that differ in DuckDB also differ in an SQLite column: its type may convert them
 // ('01' and '1' in an INTEGER column), and its collation may treat them as equal ('A' and 'a').
-bool TellsApart(pipeline::SqliteTable::Form form, const std::string& collation,
-                const std::string& type) {
+bool Distinguishes(sql::SqliteTable::Form form, const std::string& collation,
+                   const std::string& type) {
   const bool real = type == "DOUBLE" || type == "FLOAT";
   if (collation != "BINARY") return false;
   switch (form) {
-    case pipeline::SqliteTable::Form::kText:
+    case sql::SqliteTable::Form::kText:
       return !real;
-    case pipeline::SqliteTable::Form::kInteger:
-    case pipeline::SqliteTable::Form::kNumeric:
+    case sql::SqliteTable::Form::kInteger:
+    case sql::SqliteTable::Form::kNumeric:
       return IsWhole(type);
-    case pipeline::SqliteTable::Form::kReal:
+    case sql::SqliteTable::Form::kReal:
       return real;
     default:
       return false;
@@ -76,8 +76,7 @@ class SqliteKeys {
   // Null: not needed, DuckDB compares these keys in the same way.
   static Result<std::unique_ptr<SqliteKeys>> For(sql::SqliteDb& db, const RowsToLoad& rows,
                                                  const TargetTable& table) {
-    MUSTER_ASSIGN(const pipeline::SqliteTable described,
-                  pipeline::DescribeSqliteTable(db, table.name));
+    MUSTER_ASSIGN(const sql::SqliteTable described, sql::DescribeSqliteTable(db, table.name));
     std::unique_ptr<SqliteKeys> keys(new SqliteKeys(db, table.name));
     std::string columns;
     std::string places;
@@ -87,8 +86,8 @@ class SqliteKeys {
       const auto place = std::find(rows.columns.begin(), rows.columns.end(), name);
       keys->places_.push_back(static_cast<size_t>(place - rows.columns.begin()));
       keys->names_.push_back(name);
-      const pipeline::SqliteTable::Column& column = *described.Find(name);
-      exact = exact && TellsApart(column.form, collation, rows.types[keys->places_.back()]);
+      const sql::SqliteTable::Column& column = *described.Find(name);
+      exact = exact && Distinguishes(column.form, collation, rows.types[keys->places_.back()]);
       columns += sql::SqliteIdentifier(name) + " " + PlainType(column.type) + " COLLATE " +
                  sql::SqliteIdentifier(collation) + ", ";
       places += places.empty() ? "?" : ", ?";
@@ -175,7 +174,7 @@ class SqliteTarget : public TransformTarget {
   // SQLite has no schemas: the table is named by both, joined by an underscore.
   Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
     const std::string name = schema.empty() ? table : schema + "_" + table;
-    MUSTER_ASSIGN(const pipeline::SqliteTable found, pipeline::DescribeSqliteTable(*db_, name));
+    MUSTER_ASSIGN(const sql::SqliteTable found, sql::DescribeSqliteTable(*db_, name));
     TargetTable target{
         .name = name, .sql = sql::SqliteIdentifier(name), .columns = {}, .key = found.key};
     for (const auto& column : found.columns) {

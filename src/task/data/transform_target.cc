@@ -4,8 +4,8 @@
 
 #include "core/secrets.h"
 #include "core/url.h"
-#include "pipeline/pipeline.h"
 #include "sql/postgres_uri.h"
+#include "sql/sqlite_url.h"
 
 namespace muster::task {
 namespace {
@@ -24,7 +24,7 @@ Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& 
                                                              const OnWait& on_wait) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme == "sqlite") {
-    MUSTER_ASSIGN(const std::string path, pipeline::SqliteFileOf(url, "target"));
+    MUSTER_ASSIGN(const std::string path, sql::SqliteFileOf(url, "target"));
     return OpenSqliteTarget(path, env, on_wait);
   }
   if (url.scheme == "postgresql" || url.scheme == "postgres") {

@@ -55,7 +55,7 @@ class NotifyExecutorTest : public ::testing::Test {
                              .state = "Tell"},
                             context_);
   }
-  // Tells them, and waits until all are told.
+  // Notifies them, and waits until all are notified.
   void Succeed(const Json& targets, const std::string& dedupe = "m-1/600/User") {
     const auto outcome = Start(targets, dedupe);
     const auto* failure = std::get_if<states::TaskFailure>(&outcome);
@@ -169,7 +169,7 @@ TEST_F(NotifyExecutorTest, ATopicIsPublishedTo) {
   EXPECT_EQ(aws_.calls[1].input["TopicArn"], "arn:aws:sns:us-east-1:42:others");
 }
 
-TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndKeepsNobodyWaiting) {
+TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndDelaysNoOther) {
   std::atomic<int> calls = 0;
   const testing::HttpServer server(
       [&](const auto&) { return testing::Answer(++calls == 1 ? 500 : 204, ""); });
@@ -206,14 +206,14 @@ TEST_F(NotifyExecutorTest, OneThatHangsIsLeftToTheNextProcess) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-TEST_F(NotifyExecutorTest, APipeThatNobodyReadsIsAFailure) {
+TEST_F(NotifyExecutorTest, APipeWithoutAReaderIsAFailure) {
   const std::string path = folder_.At("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   ASSERT_TRUE(std::holds_alternative<states::TaskSuccess>(Start({"file:" + path})));
   EXPECT_NE(Letters().at(0).error.find("No such device or address"), std::string::npos);
 }
 
-TEST_F(NotifyExecutorTest, ATargetThatNobodyKnowsIsRefused) {
+TEST_F(NotifyExecutorTest, AnUnknownTargetIsRefused) {
   EXPECT_NE(std::get<states::TaskFailure>(Start({"pigeon:home"}))
                 .cause.find("unknown notification target"),
             std::string::npos);
