@@ -32,7 +32,7 @@ int Moved(const Assignment& before, const Assignment& after) {
   return moved;
 }
 
-TEST(Assign, GivesEverySlotToOneMemberAndNobodyMuchMore) {
+TEST(Assign, GivesEverySlotToOneMemberAndAllAboutAsMany) {
   for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
     for (int members = 1; members <= 20; ++members) {
       ExpectBalanced(Assign({}, Members(members), 16, strategy), 16);

@@ -19,8 +19,6 @@
 namespace muster::replica {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kMaxLine = 1024 * 1024;
 constexpr size_t kWindow = 64;  // events sent to a child ahead of its acknowledgements
 constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its stdin and SIGKILL
@@ -31,7 +29,7 @@ class Child {
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   static Result<std::unique_ptr<Child>> Start(const std::vector<std::string>& command,
-                                              const Variables& variables) {
+                                              const Variables& variables, Env& env) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       return Error{Code::kUnavailable, "no socket could be made for a child process"};
@@ -46,14 +44,14 @@ class Child {
       // Never the events' fault.
       return Error{Code::kUnavailable, pid.error().message, "check the projection's command"};
     }
-    return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours)));
+    return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours), env));
   }
 
   ~Child() {
     shutdown(socket_.get(), SHUT_WR);
-    const auto give_up = Clock::now() + kFarewell;
+    const MonoTime give_up = env_.MonoNow() + kFarewell;
     while (waitpid(pid_, nullptr, WNOHANG) == 0) {
-      if (Clock::now() >= give_up) {
+      if (env_.MonoNow() >= give_up) {
         Kill();
         waitpid(pid_, nullptr, 0);
         break;
@@ -66,9 +64,9 @@ class Child {
   void Kill() { group_->Signal(SIGKILL); }
 
   // Sends what it can of `text` and receives what is available. False: the child closed the socket.
-  bool Exchange(std::string_view& text, std::string& received, Clock::time_point deadline) {
+  bool Exchange(std::string_view& text, std::string& received, MonoTime deadline) {
     pollfd entry{socket_.get(), static_cast<short>(text.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - env_.MonoNow());
     if (poll(&entry, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) < 0) {
       return errno == EINTR;
     }
@@ -89,17 +87,20 @@ class Child {
   }
 
  private:
-  Child(std::unique_ptr<ProcessGroup> group, pid_t pid, Descriptor socket)
-      : group_(std::move(group)), pid_(pid), socket_(std::move(socket)) {}
+  Child(std::unique_ptr<ProcessGroup> group, pid_t pid, Descriptor socket, Env& env)
+      : group_(std::move(group)), pid_(pid), socket_(std::move(socket)), env_(env) {}
+
   const std::unique_ptr<ProcessGroup> group_;
   const pid_t pid_;
   const Descriptor socket_;
+  Env& env_;
 };
 
 class ExecProcessor final : public Processor {
  public:
-  ExecProcessor(const ExecProjectionSpec& spec, const ReplicaPartition& partition)
+  ExecProcessor(const ExecProjectionSpec& spec, const ReplicaPartition& partition, Env& env)
       : spec_(spec),
+        env_(env),
         variables_{{"MUSTER_PROJECTION", spec.name},
                    {"MUSTER_PARTITION_KEY", std::to_string(partition.key)},
                    {"MUSTER_TOTAL_PARTITIONS", std::to_string(partition.total)},
@@ -135,18 +136,19 @@ class ExecProcessor final : public Processor {
   // waits for the outstanding acknowledgements.
   Status Talk(std::span<const events::Event> events, Turn* turn, size_t& done) {
     if (!child_) {
-      MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_));
+      MUSTER_ASSIGN(child_, Child::Start(spec_.command, variables_, env_));
       received_.clear();
+      lowest_sent_ = INT64_MAX;
       highest_sent_ = 0;
     }
     std::string lines;
     std::string_view unsent;
     size_t sent = 0;
-    auto deadline = Clock::now() + spec_.timeout;
+    MonoTime deadline = env_.MonoNow() + spec_.timeout;
     for (;;) {
       MUSTER_ASSIGN(const bool answered, TakeAnswers(events.first(sent), done));
       if (answered) {
-        deadline = Clock::now() + spec_.timeout;
+        deadline = env_.MonoNow() + spec_.timeout;
         if (turn != nullptr) turn->Progress();
       }
       const bool over = turn != nullptr && sent > 0 && turn->Over();
@@ -155,12 +157,13 @@ class ExecProcessor final : public Processor {
         lines.clear();
         for (; sent < events.size() && sent - done < kWindow; ++sent) {
           lines += events::EventToJson(events[sent]) + "\n";
+          lowest_sent_ = std::min(lowest_sent_, events[sent].position);
           highest_sent_ = std::max(highest_sent_, events[sent].position);
         }
         unsent = lines;
       }
       if (received_.size() > kMaxLine) return Failed("answers with a line that does not end");
-      if (Clock::now() >= deadline) {
+      if (env_.MonoNow() >= deadline) {
         return Failed("did not answer within " + std::to_string(spec_.timeout.count()) + " ms");
       }
       if (!child_->Exchange(unsent, received_, deadline)) {
@@ -197,7 +200,7 @@ class ExecProcessor final : public Processor {
       return Failed("replied with something other than an acknowledgement: " + line.substr(0, 200));
     }
     const auto position = json["ack"].get<int64_t>();
-    if (position > highest_sent_) {
+    if (position < lowest_sent_ || position > highest_sent_) {
       return Failed("acknowledges position " + std::to_string(position) +
                     ", which it was not sent");
     }
@@ -209,18 +212,20 @@ class ExecProcessor final : public Processor {
   }
 
   const ExecProjectionSpec spec_;
+  Env& env_;
   const Child::Variables variables_;
   std::unique_ptr<Child> child_;
   std::string received_;
-  int64_t highest_sent_ = 0;  // highest position sent to this child
+  int64_t lowest_sent_ = INT64_MAX;  // of the positions sent to this child
+  int64_t highest_sent_ = 0;
 };
 
 class ExecProjection final : public Projection {
  public:
-  explicit ExecProjection(const ExecProjectionSpec& spec) : spec_(spec) {}
+  ExecProjection(const ExecProjectionSpec& spec, Env& env) : spec_(spec), env_(env) {}
   const std::string& name() const override { return spec_.name; }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
-    return std::make_unique<ExecProcessor>(spec_, partition);
+    return std::make_unique<ExecProcessor>(spec_, partition, env_);
   }
   std::string Definition() const override { return ToJsonText(Json{{"exec", spec_.command}}); }
   Result<std::shared_ptr<Projection>> WithDefinition(const std::string& definition) const override {
@@ -228,22 +233,23 @@ class ExecProjection final : public Projection {
     JsonFields fields(Json::parse(definition, nullptr, /*throws=*/false));
     fields.Need("exec", spec.command);
     MUSTER_TRY(fields.Check("the definition of projection '" + spec_.name + "'"));
-    return NewExecProjection(spec);
+    return NewExecProjection(spec, env_);
   }
   // The child's state is its own: all we can do is replay from the start.
   Status Clear(Transaction&, int) override { return {}; }
 
  private:
   const ExecProjectionSpec spec_;
+  Env& env_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec) {
+Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec, Env& env) {
   if (spec.command.empty()) {
     return Error{Code::kInvalid, "projection '" + spec.name + "' has an empty command"};
   }
-  return std::make_shared<ExecProjection>(spec);
+  return std::make_shared<ExecProjection>(spec, env);
 }
 
 }  // namespace muster::replica

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "muster/env.h"
 #include "muster/replica.h"
 
 namespace muster::replica {
@@ -25,6 +26,7 @@ struct ExecProjectionSpec {
   milliseconds timeout{30'000};  // without a reply
 };
 
-Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec);
+// `env` must outlive the projection.
+Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec, Env& env);
 
 }  // namespace muster::replica

@@ -19,7 +19,7 @@ using testing::Await;
 Status Handle(const std::string& script, int events, milliseconds timeout = milliseconds(5'000),
               std::unique_ptr<Processor>* keep = nullptr) {
   auto projection = NewExecProjection(
-      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = timeout});
+      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = timeout}, RealEnv());
   if (!projection) return projection.error();
   auto processor = (*projection)->Build({.key = 1, .total = 3, .generation = 7});
   if (!processor) return processor.error();
@@ -48,7 +48,7 @@ TEST(ExecProjection, HandlesABatchOnceItsLastEventIsAcknowledged) {
   EXPECT_TRUE(Handle(kAcknowledgeAll, 2'000, milliseconds(60'000)));
 }
 
-TEST(ExecProjection, TellsTheChildItsPartition) {
+TEST(ExecProjection, PassesThePartitionToTheChild) {
   EXPECT_TRUE(
       Handle("test \"$MUSTER_PROJECTION/$MUSTER_PARTITION_KEY/$MUSTER_TOTAL_PARTITIONS/"
              "$MUSTER_GENERATION/$MUSTER_SIDE_EFFECTS\" = mails/1/3/7/1 && read -r line && "
@@ -64,6 +64,7 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
       {"echo hello; sleep 9", "an acknowledgement: hello"},
       {"read -r line; exec sleep 60", "did not answer within 300 ms"},
       {"read -r line; echo '{\"ack\":1000}'; sleep 9", "position 1000, which it was not sent"},
+      {"read -r line; echo '{\"ack\":-1}'; sleep 9", "position -1, which it was not sent"},
       {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that does not end"},
   };
   for (const auto& [script, reason] : cases) {
@@ -72,7 +73,7 @@ TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
     ASSERT_FALSE(handled) << script;
     EXPECT_NE(handled.error().message.find(reason), std::string::npos) << handled.error().message;
   }
-  auto missing = NewExecProjection({.name = "x", .command = {"/no/such/program"}});
+  auto missing = NewExecProjection({.name = "x", .command = {"/no/such/program"}}, RealEnv());
   ASSERT_TRUE(missing);
   auto processor = (*missing)->Build({});
   MemoryTransaction transaction;
@@ -96,7 +97,8 @@ class CountedTurn final : public Turn {
 
 Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
   auto projection = NewExecProjection(
-      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = milliseconds(5'000)});
+      {.name = "mails", .command = {"/bin/sh", "-c", script}, .timeout = milliseconds(5'000)},
+      RealEnv());
   if (!projection) return projection.error();
   auto processor = (*projection)->Build({});
   if (!processor) return processor.error();
@@ -115,7 +117,8 @@ TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
       {.name = "mails",
        .command = {"/bin/sh", "-c",
                    "read -r line; printf '{\"ack\":9}\\n{\"ack\":9}\\n'; read -r line; sleep 9"},
-       .timeout = milliseconds(300)});
+       .timeout = milliseconds(300)},
+      RealEnv());
   ASSERT_TRUE(projection);
   auto processor = (*projection)->Build({});
   ASSERT_TRUE(processor);

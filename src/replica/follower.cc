@@ -89,7 +89,10 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   read_ = {};
   flushed_ = env_.MonoNow();
   log_checked_ = false;
-  return ReloadParked();
+  is_stale_ = true;
+  MUSTER_TRY(ReloadParked());
+  is_stale_ = false;
+  return {};
 }
 
 int64_t Follower::EffectsUntil(const Owned& owned) const {
@@ -154,6 +157,7 @@ bool Follower::HasRead(int64_t position, bool side_effects) {
 
 // Reloads the checkpoints, each in the generation in which we own it.
 Status Follower::Refresh() {
+  is_stale_ = true;
   page_.reset();
   read_ = {};
   std::map<int64_t, std::vector<int>> by_generation;
@@ -169,14 +173,21 @@ Status Follower::Refresh() {
     }
   }
   log_checked_ = false;
-  return ReloadParked();
+  MUSTER_TRY(ReloadParked());
+  is_stale_ = false;
+  return {};
 }
 
-// Not when slots are acquired: a worker gets ready although the log is away.
+// Not when slots are acquired: a worker gets ready although the log is away. At first, the slots of
+// other workers are compared as well: if one of them has to halt the projection, so does this one.
 Status Follower::CheckLog() {
   std::vector<SlotState> slots;
-  for (const auto& [slot, owned] : owned_) {
-    slots.push_back({.slot = slot, .position = owned.stored, .mark = owned.mark});
+  if (!log_checked_) {
+    MUSTER_ASSIGN(slots, model_.Slots(instance_));
+  } else {
+    for (const auto& [slot, owned] : owned_) {
+      slots.push_back({.slot = slot, .position = owned.stored, .mark = owned.mark});
+    }
   }
   MUSTER_TRY(CheckLogIsSame(log_, instance_.projection, slots));
   log_checked_ = true;
@@ -201,6 +212,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
 
 Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
+  if (is_stale_) MUSTER_TRY(Refresh());
   if (!log_checked_) MUSTER_TRY(CheckLog());
   const MonoTime now = env_.MonoNow();
   if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(ReloadParked());

@@ -187,6 +187,7 @@ class Follower {
   std::map<int64_t, int> hangs_;
   MonoTime flushed_{};
   MonoTime looked_{};
+  bool is_stale_ = false;                  // loading checkpoints and parked streams has failed
   bool log_checked_ = false;               // since the checkpoints were loaded
   events::EventMark read_ = {};            // of the last page read since then
   std::optional<events::EventPage> page_;  // in progress

@@ -59,6 +59,27 @@ class ExchangeableLog final : public events::EventLog {
   int64_t deleted = 0;  // the position of an event that is gone
 };
 
+// Its next look at the parked streams fails once, and so may a commit whose effect stays.
+class UnluckyReadModel final : public MemoryReadModel {
+ public:
+  Result<std::vector<ParkedStream>> Parked(const Instance& instance,
+                                           std::span<const int> slots) override {
+    if (std::exchange(loses_parked, false)) return Error{Code::kUnavailable, "no reply in time"};
+    return MemoryReadModel::Parked(instance, slots);
+  }
+  Status Commit(Transaction& transaction, const Instance& instance,
+                const ReadModelProgress& progress) override {
+    MUSTER_TRY(MemoryReadModel::Commit(transaction, instance, progress));
+    if (progress.parked.empty() || !std::exchange(loses_replies, false)) return {};
+    loses_parked = true;
+    return Error{Code::kUnknownOutcome, "no reply in time"};
+  }
+  using MemoryReadModel::Commit;
+
+  bool loses_replies = false;
+  bool loses_parked = false;
+};
+
 class FollowerTest : public ::testing::Test {
  protected:
   // Records what it is given; fails for the events of `bad`.
@@ -124,7 +145,7 @@ class FollowerTest : public ::testing::Test {
 
   VirtualEnv env;
   std::unique_ptr<ExchangeableLog> log = std::make_unique<ExchangeableLog>(env);
-  MemoryReadModel model;
+  UnluckyReadModel model;
   std::set<std::string> bad;
   std::unique_ptr<Follower> follower;
 };
@@ -147,6 +168,34 @@ TEST_F(FollowerTest, AStreamThatIsStillWrittenToIsReplayedToItsEnd) {
   for (size_t i = 0; i < Handled('s').size(); ++i) {
     EXPECT_EQ(Handled('s')[i], "s" + std::to_string(i + 1));
   }
+}
+
+TEST_F(FollowerTest, ParkedStreamsAreLoadedAgainIfThatFailedAfterALostReply) {
+  bad = {"s1"};
+  model.loses_replies = true;
+  Append("s", 3);
+  bool failed = false;
+  for (int steps = 0; steps < 20; ++steps) failed |= !follower->Step({});
+  EXPECT_TRUE(failed);
+  EXPECT_FALSE(model.loses_replies);
+  EXPECT_FALSE(model.loses_parked);
+  EXPECT_EQ(Handled('s'), std::vector<std::string>{});
+  ASSERT_EQ(Parked().size(), 1);
+  EXPECT_EQ(Parked()[0].versions, (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST_F(FollowerTest, ALogThatHasLostWhatAnotherWorkerHandledHaltsThisOneToo) {
+  Append("s", 1);
+  StepUntilIdle();
+  const int handled = (*model.Slots(kInstance))[0].position != 0 ? 0 : 1;
+  RestoreLog(3);
+  follower = NewFollower();
+  const std::vector<int> other{1 - handled};
+  ASSERT_TRUE(follower->Own(other, 2, false));
+  const auto outcome = follower->Step({});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::kIncompatible);
+  EXPECT_EQ(Handled('o'), std::vector<std::string>{});
 }
 
 TEST_F(FollowerTest, ANewOwnerNoticesThatTheLogWasRestoredAndHasGrownAgain) {

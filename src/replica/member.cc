@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "core/log.h"
 #include "core/planted_bug.h"
 #include "replica/operations.h"
+#include "replica/sorted_names.h"
 
 namespace muster::replica {
 namespace {
@@ -30,11 +30,10 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// Sets of hundreds of workers look at each other every few seconds.
 bool AreAllIn(const std::vector<std::string>& some, const std::vector<std::string>& all) {
-  const std::set<std::string_view> names(all.begin(), all.end());
+  const SortedNames names(all);
   return std::all_of(some.begin(), some.end(),
-                     [&](const std::string& name) { return names.contains(name); });
+                     [&](const std::string& name) { return names.Contain(name); });
 }
 
 Error Lost(const std::string& id, const std::string& why) {
@@ -236,14 +235,13 @@ bool Member::IsLate(const SetView& view, const std::string& id, const MemberStat
 
 Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
   const nanoseconds waited = PreparingFor(view);
-  const auto& members = view.generation.assignment.members;
-  const std::set<std::string_view> with_parts(members.begin(), members.end());
+  const SortedNames with_parts(view.generation.assignment.members);
   bool died = false;
   std::vector<store::Change> changes;
   std::vector<std::string> ids;  // of those declared dead; empty: the record is deleted
   for (const auto& [id, member] : view.members) {
     const bool expired = member.record.due && *member.record.due <= now;
-    const bool has_part = with_parts.contains(id);
+    const bool has_part = with_parts.Contain(id);
     if (!member.state.Alive() && member.state.phase != MemberState::Phase::kStopping) {
       died |= has_part && member.state.phase == MemberState::Phase::kDead;
       if (expired && !has_part) {

@@ -13,7 +13,7 @@ namespace muster::replica {
 
 // A read model that is the list of statements committed to it. For tests, and as the simulator's
 // reference.
-class MemoryReadModel final : public ReadModel {
+class MemoryReadModel : public ReadModel {
  public:
   struct Statement {
     std::string sql;

@@ -367,7 +367,7 @@ TEST_P(ReplicaSets, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   ExpectCleanAudit();
 }
 
-TEST_P(ReplicaSets, AProcessorThatHangsStopsNobodyElse) {
+TEST_P(ReplicaSets, AProcessorThatHangsStopsNoOther) {
   std::mutex mutex;
   std::condition_variable released;
   bool go_on = false;

@@ -79,7 +79,7 @@ Status PostgresModelTransaction::Queue(const std::string& sql, std::vector<SqlVa
 
 Result<std::vector<sql::PgResult>> PostgresModelTransaction::Send() {
   if (!lease_) {
-    MUSTER_ASSIGN(store::PostgresPool::Lease lease, pool_->Take());
+    MUSTER_ASSIGN(sql::PostgresPool::Lease lease, pool_->Take());
     lease_.emplace(std::move(lease));
   }
   std::vector<sql::PgCall> calls;

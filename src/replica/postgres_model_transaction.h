@@ -8,7 +8,7 @@
 #include "muster/replica.h"
 #include "replica/read_model.h"
 #include "sql/postgres.h"
-#include "store/store.h"
+#include "sql/postgres_pool.h"
 
 namespace muster::replica {
 
@@ -52,7 +52,7 @@ struct PostgresModelCall {
 class PostgresModelTransaction final : public Transaction {
  public:
   // Takes a connection of `pool` when it sends something, or of `patient` if calls may take long.
-  PostgresModelTransaction(store::PostgresPool& pool, store::PostgresPool& patient)
+  PostgresModelTransaction(sql::PostgresPool& pool, sql::PostgresPool& patient)
       : pool_(&pool), patient_(&patient) {}
   ~PostgresModelTransaction() override;
 
@@ -72,9 +72,9 @@ class PostgresModelTransaction final : public Transaction {
   Status Queue(const std::string& sql, std::vector<SqlValue> params, bool answers);
   Result<std::vector<sql::PgResult>> Send();
 
-  store::PostgresPool* pool_;
-  store::PostgresPool* const patient_;
-  std::optional<store::PostgresPool::Lease> lease_;
+  sql::PostgresPool* pool_;
+  sql::PostgresPool* const patient_;
+  std::optional<sql::PostgresPool::Lease> lease_;
   std::deque<PostgresModelCall> waiting_;
   bool begun_ = false;
   milliseconds idle_limit_{0};

@@ -287,8 +287,8 @@ class PostgresReadModel final : public ReadModel {
 
   const std::string space_;
   const PostgresReadModelStatements statements_;
-  store::PostgresPool pool_;
-  store::PostgresPool patient_;  // for calls that may take long
+  sql::PostgresPool pool_;
+  sql::PostgresPool patient_;  // for calls that may take long
 };
 
 }  // namespace

@@ -159,7 +159,8 @@ Status ReadEvents(const YamlDocument& document, const YamlNode& node, ReplicaFil
 }
 
 Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
-                                                   const YamlEntry& entry, SqlDialect dialect) {
+                                                   const YamlEntry& entry, SqlDialect dialect,
+                                                   Env& env) {
   const std::string& name = entry.key.text;
   if (auto checked = CheckReplicaName("projection", name); !checked) {
     return document.At(entry.key, checked.error().message);
@@ -176,7 +177,7 @@ Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
     MUSTER_TRY(fields.Texts("exec", spec.command));
     MUSTER_TRY(fields.Timeout("timeout", spec.timeout));
     MUSTER_TRY(fields.NothingElse());
-    auto made = NewExecProjection(spec);
+    auto made = NewExecProjection(spec, env);
     if (!made) return document.At(*exec, made.error().message);
     return made;
   }
@@ -218,7 +219,7 @@ Status CheckTables(const YamlDocument& document, const YamlNode& projections) {
   return {};
 }
 
-Result<ReplicaFile> FromDocument(const YamlDocument& document) {
+Result<ReplicaFile> FromDocument(const YamlDocument& document, Env& env) {
   ReplicaFile file;
   Fields fields(document, document.root, "a replica set");
   MUSTER_TRY(fields.IsMap());
@@ -263,7 +264,7 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document) {
       file.read_model.starts_with("sqlite:") ? SqlDialect::kSqlite : SqlDialect::kPostgres;
   MUSTER_TRY(CheckTables(document, *projections));
   for (const YamlEntry& entry : projections->entries) {
-    MUSTER_ASSIGN(auto projection, ReadProjection(document, entry, dialect));
+    MUSTER_ASSIGN(auto projection, ReadProjection(document, entry, dialect, env));
     file.projections.push_back(std::move(projection));
   }
   MUSTER_TRY(fields.NothingElse());
@@ -282,14 +283,14 @@ Result<std::shared_ptr<Projection>> ReplicaFile::Find(const std::string& name) c
                "there are: " + names};
 }
 
-Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin) {
+Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin, Env& env) {
   MUSTER_ASSIGN(const YamlDocument document, ParseYaml(text, origin));
-  return FromDocument(document);
+  return FromDocument(document, env);
 }
 
-Result<ReplicaFile> ReadReplicaFile(const std::string& path) {
+Result<ReplicaFile> ReadReplicaFile(const std::string& path, Env& env) {
   MUSTER_ASSIGN(const YamlDocument document, ReadYamlFile(path));
-  return FromDocument(document);
+  return FromDocument(document, env);
 }
 
 }  // namespace muster::replica

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "muster/env.h"
 #include "muster/events.h"
 #include "muster/replica.h"
 
@@ -23,8 +24,8 @@ struct ReplicaFile {
   Result<std::shared_ptr<Projection>> Find(const std::string& name) const;
 };
 
-// kInvalid says "origin:line:column: reason".
-Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin);
-Result<ReplicaFile> ReadReplicaFile(const std::string& path);
+// kInvalid says "origin:line:column: reason". `env` must outlive the projections.
+Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin, Env& env);
+Result<ReplicaFile> ReadReplicaFile(const std::string& path, Env& env);
 
 }  // namespace muster::replica

@@ -26,7 +26,7 @@ projections:
 )";
 
 TEST(ReplicaFile, SaysEverythingAboutASet) {
-  auto file = ParseReplicaFile(kGood, "set.yaml");
+  auto file = ParseReplicaFile(kGood, "set.yaml", RealEnv());
   ASSERT_TRUE(file) << file.error().ToString();
   EXPECT_EQ(file->options.set, "orders");
   EXPECT_EQ(file->options.strategy, Strategy::kIncremental);
@@ -45,7 +45,7 @@ TEST(ReplicaFile, ATableOfAnotherLibraryMayLackMetadataAndTime) {
   std::string text(kGood);
   const std::string_view columns = "stream: [kind, id]";
   text.replace(text.find(columns), columns.size(), "metadata: \"\", time: ''");
-  auto file = ParseReplicaFile(text, "set.yaml");
+  auto file = ParseReplicaFile(text, "set.yaml", RealEnv());
   ASSERT_TRUE(file) << file.error().ToString();
   EXPECT_EQ(file->event_options.table->metadata, "");
   EXPECT_EQ(file->event_options.table->time, "");
@@ -82,7 +82,7 @@ TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
     const size_t at = text.find(good);
     ASSERT_NE(at, std::string::npos) << good;
     text.replace(at, good.size(), bad);
-    auto file = ParseReplicaFile(text, "set.yaml");
+    auto file = ParseReplicaFile(text, "set.yaml", RealEnv());
     ASSERT_FALSE(file) << bad;
     EXPECT_EQ(file.error().code, Code::kInvalid);
     EXPECT_TRUE(file.error().message.starts_with("set.yaml:")) << file.error().message;

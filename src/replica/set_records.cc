@@ -37,10 +37,14 @@ std::string SuspectKey(const std::string& set, const std::string& projection, in
   return set + "/suspect/" + projection + "/" + std::to_string(version) + "/" + worker;
 }
 
+std::string_view PhaseName(Generation::Phase phase) {
+  return phase == Generation::Phase::kRunning ? "running" : "preparing";
+}
+
 std::string Generation::ToBody() const {
   Json json{{kVersionField, kFormat.version},
             {"generation", number},
-            {"phase", phase == Phase::kRunning ? "running" : "preparing"},
+            {"phase", PhaseName(phase)},
             {"strategy", strategy == Strategy::kIncremental ? "incremental" : "recreate"},
             {"partitions", assignment.members.size()},
             {"members", assignment.members},
@@ -69,7 +73,7 @@ Result<Generation> Generation::FromBody(const std::string& body) {
       .Read("reason", generation.reason)
       .Read("since_ms", generation.since_ms);
   MUSTER_TRY(fields.Check(kWhat));
-  generation.phase = phase == "running" ? Phase::kRunning : Phase::kPreparing;
+  generation.phase = phase == PhaseName(Phase::kRunning) ? Phase::kRunning : Phase::kPreparing;
   generation.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
   const auto count = static_cast<int>(generation.assignment.members.size());
   const bool owned =
@@ -248,39 +252,78 @@ Result<std::vector<std::string>> ListSets(store::Store& store) {
 
 namespace {
 
-// One record of a set, by key; other kinds are ignored.
-Status ReadInto(SetView& view, const std::string& set, SetView& known, store::Record record) {
-  const std::string member = MemberKey(set, ""), projection = ProjectionKey(set, ""),
-                    suspect = set + "/suspect/";
-  if (record.key == view.set_record.key) {
-    MUSTER_ASSIGN(view.generation, Generation::FromBody(record.body));
-    view.set_record = std::move(record);
-  } else if (record.key == ScaleKey(set)) {
+// Reads the records of a set. What `known` has of an equal record is taken from there: sets of
+// hundreds of workers look at each other every few seconds.
+class SetReader {
+ public:
+  SetReader(const std::string& set, SetView known)
+      : scale_key_(ScaleKey(set)),
+        member_(MemberKey(set, "")),
+        projection_(ProjectionKey(set, "")),
+        suspect_(set + "/suspect/"),
+        known_(std::move(known)) {
+    view_.set_record =
+        store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
+  }
+
+  // In the order of their keys. Moves from the record unless it fails. Records of other kinds are
+  // ignored.
+  Status Read(store::Record& record) {
+    if (record.key.starts_with(member_)) return ReadMember(record);
+    if (record.key == view_.set_record.key) return ReadGeneration(record);
+    if (record.key == scale_key_) return ReadScale(record);
+    if (record.key.starts_with(projection_)) {
+      MUSTER_ASSIGN(view_.projections[record.key.substr(projection_.size())],
+                    DesiredState::FromBody(record.body));
+    } else if (record.key.starts_with(suspect_)) {
+      MUSTER_ASSIGN(Suspect events, Suspect::FromBody(record.body));
+      view_.suspects.emplace_back(std::move(record), std::move(events));
+    }
+    return {};
+  }
+
+  SetView Finish() { return std::move(view_); }
+
+ private:
+  Status ReadMember(store::Record& record) {
+    const auto id = std::string_view(record.key).substr(member_.size());
+    const auto found = known_.members.find(id);
+    if (found != known_.members.end() && found->second.record.body == record.body) {
+      found->second.record = std::move(record);
+      view_.members.insert(view_.members.end(), known_.members.extract(found));
+      return {};
+    }
+    MUSTER_ASSIGN(MemberState state, MemberState::FromBody(record.body));
+    std::string name(id);
+    view_.members.emplace_hint(view_.members.end(), std::move(name),
+                               SetView::Member{std::move(record), std::move(state)});
+    return {};
+  }
+
+  Status ReadGeneration(store::Record& record) {
+    if (!record.body.empty() && record.body == known_.set_record.body) {
+      view_.generation = std::move(known_.generation);
+    } else {
+      MUSTER_ASSIGN(view_.generation, Generation::FromBody(record.body));
+    }
+    view_.set_record = std::move(record);
+    return {};
+  }
+
+  Status ReadScale(const store::Record& record) {
     int most = 0;
     constexpr std::string_view kWhat = "the scale of a replica set";
     MUSTER_ASSIGN(JsonFields fields, Fields(record.body, kWhat));
     fields.Read("workers", most);
     MUSTER_TRY(fields.Check(kWhat));
-    if (most > 0) view.scale = most;
-  } else if (record.key.starts_with(member)) {
-    const std::string id = record.key.substr(member.size());
-    SetView::Member& read = view.members[id];
-    const auto found = known.members.find(id);
-    if (found != known.members.end() && found->second.record.body == record.body) {
-      read.state = std::move(found->second.state);
-    } else {
-      MUSTER_ASSIGN(read.state, MemberState::FromBody(record.body));
-    }
-    read.record = std::move(record);
-  } else if (record.key.starts_with(projection)) {
-    MUSTER_ASSIGN(view.projections[record.key.substr(projection.size())],
-                  DesiredState::FromBody(record.body));
-  } else if (record.key.starts_with(suspect)) {
-    MUSTER_ASSIGN(Suspect events, Suspect::FromBody(record.body));
-    view.suspects.emplace_back(std::move(record), std::move(events));
+    if (most > 0) view_.scale = most;
+    return {};
   }
-  return {};
-}
+
+  const std::string scale_key_, member_, projection_, suspect_;
+  SetView known_;
+  SetView view_;
+};
 
 }  // namespace
 
@@ -299,8 +342,7 @@ int CountAlive(const SetView& view) {
 }
 
 Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known) {
-  SetView view;
-  view.set_record = store::Record{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SetKey(set)};
+  SetReader reader(set, std::move(known));
   const std::string prefix = set + "/";
   std::string after;
   for (;;) {
@@ -309,12 +351,11 @@ Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView kno
     const bool last = page.size() < static_cast<size_t>(store::kMaxBatch);
     if (!last) after = page.back().key;
     for (store::Record& record : page) {
-      const std::string key = record.key;
-      if (const Status read = ReadInto(view, set, known, std::move(record)); !read) {
-        return read.error().Within("record '" + key + "'");
+      if (const Status read = reader.Read(record); !read) {
+        return read.error().Within("record '" + record.key + "'");
       }
     }
-    if (last) return view;
+    if (last) return reader.Finish();
   }
 }
 

@@ -44,6 +44,9 @@ struct Generation {
   static Result<Generation> FromBody(const std::string& body);
 };
 
+// "preparing" or "running".
+std::string_view PhaseName(Generation::Phase phase);
+
 // A worker's state. Its record is due at its heartbeat's deadline or, once dead or stopped, when it
 // can be deleted.
 struct MemberState {
@@ -113,8 +116,8 @@ struct SetView {
   };
   store::Record set_record;  // version 0: does not exist yet
   Generation generation;
-  std::map<std::string, Member> members;            // by id
-  std::map<std::string, DesiredState> projections;  // those that were ever changed
+  std::map<std::string, Member, std::less<>> members;  // by id
+  std::map<std::string, DesiredState> projections;     // those that were ever changed
   std::vector<std::pair<store::Record, Suspect>> suspects;
   std::optional<int> scale;  // maximum number of members
 
@@ -143,7 +146,8 @@ Result<std::vector<std::string>> ListSets(store::Store& store);
 void ShowExpired(SetView& view, WallTime now);
 int CountAlive(const SetView& view);
 
-// `known` saves time: an earlier view, from which the states of unchanged members are taken.
+// `known` saves time: an earlier view, from which the states of unchanged members and an unchanged
+// generation are taken.
 Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known = {});
 
 // kInvalid: the name cannot be part of a key.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/json.h"
+#include "core/json_grammar.h"
 #include "core/utf8.h"
 #include "sql/postgres.h"
 
@@ -121,8 +122,8 @@ class JsonText {
     // One validates everything, the other yields raw tokens.
     thread_local simdjson::dom::parser checker;
     error_ = checker.parse(padded_).error();
-    // Integers beyond 64 bits are still JSON.
-    if (error_ == simdjson::NUMBER_ERROR && Json::accept(text)) error_ = simdjson::SUCCESS;
+    // Numbers beyond 64 bits are still JSON.
+    if (error_ == simdjson::NUMBER_ERROR && IsJson(text)) error_ = simdjson::SUCCESS;
     if (error_ == simdjson::SUCCESS) error_ = parser_.iterate(padded_).get(document_);
   }
 

@@ -5,16 +5,17 @@
 namespace muster::replica {
 namespace {
 
-const events::Event kEvent{.position = 42,
-                           .stream = "order-1",
-                           .version = 3,
-                           .slot = 0,
-                           .id = "e1",
-                           .type = "Placed",
-                           .payload = R"({"total": 1.50, "big": 12345678901234567890123, "who":
+const events::Event kEvent{
+    .position = 42,
+    .stream = "order-1",
+    .version = 3,
+    .slot = 0,
+    .id = "e1",
+    .type = "Placed",
+    .payload = R"({"total": 1.50, "big": 12345678901234567890123, "huge": 1e400, "who":
                       {"name": "O'Neil \"x\"", "none": null}, "items": [1, 2 ], "ok": true})",
-                           .metadata = "nothing",
-                           .time = WallTime(std::chrono::milliseconds(1'700'000'000'123))};
+    .metadata = "nothing",
+    .time = WallTime(std::chrono::milliseconds(1'700'000'000'123))};
 
 std::vector<SqlValue> ValuesOf(const std::string& text) {
   auto parsed = SqlTemplate::Parse(text, {});
@@ -45,8 +46,9 @@ TEST(SqlTemplate, TakesValuesAsTheyAreWritten) {
   EXPECT_EQ(
       ValuesOf(":position :stream :version :id :type :time"),
       (std::vector<SqlValue>{"42", "order-1", "3", "e1", "Placed", "2023-11-14 22:13:20.123+00"}));
-  EXPECT_EQ(ValuesOf(":payload.total :payload.big :payload.who.name :payload.ok"),
-            (std::vector<SqlValue>{"1.50", "12345678901234567890123", "O'Neil \"x\"", "true"}));
+  EXPECT_EQ(
+      ValuesOf(":payload.total :payload.big :payload.huge :payload.who.name :payload.ok"),
+      (std::vector<SqlValue>{"1.50", "12345678901234567890123", "1e400", "O'Neil \"x\"", "true"}));
   EXPECT_EQ(ValuesOf(":payload.items :payload.who.none :payload.missing :payload.total.deeper"),
             (std::vector<SqlValue>{"[1, 2 ]", std::nullopt, std::nullopt, std::nullopt}));
   EXPECT_EQ(ValuesOf(":metadata"), (std::vector<SqlValue>{"nothing"}));

@@ -12,6 +12,7 @@
 #include "replica/operations.h"
 #include "replica/sql_projection.h"
 #include "sql/sqlite.h"
+#include "support/temporary_folder.h"
 
 namespace muster::replica {
 namespace {
@@ -29,20 +30,17 @@ T Must(Result<T> result) {
 class Upgrade : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = (std::filesystem::temp_directory_path() / "muster-upgrade-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     std::ostringstream sql;
     sql << std::ifstream(MUSTER_REPLICA_DATA "/set_0_2.sql").rdbuf();
     auto db = Must(sql::SqliteDb::Open(path(), sql::SqliteDb::Mode::kCreate, 1s));
     const Status restored = db->Execute(sql.str());
     ASSERT_TRUE(restored) << restored.error().ToString();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  std::string path() const { return folder_ + "/set.db"; }
+  std::string path() const { return folder_.At("set.db"); }
   std::string url() const { return "sqlite:" + path(); }
 
-  std::string folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {

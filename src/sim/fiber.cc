@@ -95,7 +95,7 @@ Stacks& StacksOfThread() {
   return stacks;
 }
 
-// Tells a sanitizer that the stack is about to change, or has changed.
+// Informs a sanitizer that the stack is about to change, or has changed.
 class FiberSanitizer {
  public:
 #ifdef MUSTER_ASAN

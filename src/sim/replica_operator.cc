@@ -4,6 +4,23 @@ namespace muster::sim {
 
 using std::chrono::seconds;
 
+namespace {
+
+// The workers do not end meanwhile, however long the operator stands still: none would be left to
+// build the version.
+class Beginning {
+ public:
+  explicit Beginning(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Beginning() { flag_ = false; }
+  Beginning(const Beginning&) = delete;
+  Beginning& operator=(const Beginning&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
 // Scales the set, replays parked streams, rebuilds, or pauses the projection and resumes it,
 // perhaps before any worker has seen it.
 void ReplicaWorld::Operate(Env& env, std::stop_token stop) {
@@ -48,6 +65,7 @@ void ReplicaWorld::RebuildSome(Env& env, std::stop_token stop) {
   Status done;
   if (step == 0) {
     ++tries_;
+    const Beginning beginning(is_beginning_);
     if (const auto begun = rebuild.Begin(); !begun) done = begun.error();
   } else if (step == 3) {
     if (const auto finished = rebuild.Finish(); !finished) done = finished.error();

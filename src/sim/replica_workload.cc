@@ -277,7 +277,7 @@ std::set<int> ReplicaWorld::Versions() {
 
 // Everything is handled, or parked and left so by the operator.
 bool ReplicaWorld::AllDone() {
-  if (appended_ < events_) return false;
+  if (appended_ < events_ || is_beginning_) return false;
   const std::set<int> versions = Versions();
   return std::all_of(versions.begin(), versions.end(), [&](int v) { return AllDone(v); });
 }

@@ -107,7 +107,8 @@ class ReplicaWorld final : public Workload {
   int64_t poison_ = -1;
   bool cured_ = false;  // it is harmless now
   bool rebuilds_ = false;
-  int64_t needy_ = -1;  // an event that needs a service which is down this many times
+  bool is_beginning_ = false;  // the operator begins a version
+  int64_t needy_ = -1;         // an event that needs a service which is down this many times
   int refusals_ = 0;
   int64_t crash_ = -1;
   int crashes_ = 0;

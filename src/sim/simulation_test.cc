@@ -38,7 +38,7 @@ TEST(Simulation, NumberOfJobsDoesNotChangeWhatASeedDoes) {
   EXPECT_EQ(hashes(1), hashes(4));
 }
 
-TEST(Simulation, TimePassesOnlyWhenSomebodyWaits) {
+TEST(Simulation, TimePassesOnlyWhenAProcessWaits) {
   Simulation sim(1, Only({}));
   MonoTime before;
   MonoTime after;

@@ -73,6 +73,13 @@ class WorkerProcess {
   }
   void Signal(int signal) { kill(pid_, signal); }
 
+  // The end of what it has reported.
+  std::string Reported() const {
+    std::ifstream file(log_);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return text.size() > 2'000 ? text.substr(text.size() - 2'000) : text;
+  }
+
   // Whether it exited normally.
   bool Stop() {
     kill(pid_, SIGCONT);
@@ -230,7 +237,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderDespiteFailures) {
     ASSERT_LT(env.MonoNow(), end) << "the set does not catch up";
     env.Sleep(200ms, {});
   }
-  for (const auto& worker : workers) EXPECT_TRUE(worker->Stop());
+  for (const auto& worker : workers) EXPECT_TRUE(worker->Stop()) << worker->Reported();
   std::cout << appended << " events, " << killed << " times killed, " << stopped
             << " times stopped, " << restarted << " times without a server\n";
   EXPECT_GT(appended, 0);
