@@ -46,21 +46,11 @@ class FollowSession {
 
   // Reads for as long as a batch may take, and appends what is due. The number of events appended.
   Result<int64_t> Step() {
-    const MonoTime until = batch_began_.value_or(env_.MonoNow()) + kLongestBatch;
-    MUSTER_ASSIGN(const auto frame, stream_.Next(until));
-    if (frame && frame->message.empty()) {
-      MUSTER_TRY(Idle(*frame));
-    } else if (frame) {
-      MUSTER_TRY(Take(frame->message));
-    }
-    int64_t appended = 0;
-    if (IsDue(!frame)) {
-      MUSTER_ASSIGN(appended, Append());
-    }
-    if (env_.MonoNow() - confirmed_at_ >= kConfirmEvery) {
-      MUSTER_TRY(source_.CheckOwned(stored_));
-      MUSTER_TRY(Confirm());
-    }
+    auto appended = ReadAndAppend();
+    if (appended || !IsTransient(appended.error().code)) return appended;
+    // The server also ends the stream for reasons that do not pass, such as a dropped publication.
+    const Status owned = source_.CheckOwned(stored_);
+    if (!owned && !IsTransient(owned.error().code)) return owned.error();
     return appended;
   }
 
@@ -85,6 +75,25 @@ class FollowSession {
     int64_t skipped = 0;    // so many changes are in the log already
     bool is_known = false;  // all of them
   };
+
+  Result<int64_t> ReadAndAppend() {
+    const MonoTime until = batch_began_.value_or(env_.MonoNow()) + kLongestBatch;
+    MUSTER_ASSIGN(const auto frame, stream_.Next(until));
+    if (frame && frame->message.empty()) {
+      MUSTER_TRY(Idle(*frame));
+    } else if (frame) {
+      MUSTER_TRY(Take(frame->message));
+    }
+    int64_t appended = 0;
+    if (IsDue(!frame)) {
+      MUSTER_ASSIGN(appended, Append());
+    }
+    if (env_.MonoNow() - confirmed_at_ >= kConfirmEvery) {
+      MUSTER_TRY(source_.CheckOwned(stored_));
+      MUSTER_TRY(Confirm());
+    }
+    return appended;
+  }
 
   Status Take(std::string_view message) {
     MUSTER_ASSIGN(const sql::PgMessage decoded, sql::DecodePgOutput(message));

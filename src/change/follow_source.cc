@@ -178,6 +178,11 @@ Result<std::optional<sql::PgLsn>> FollowSource::SlotPosition() {
 Result<sql::PgLsn> FollowSource::CreateSlot() {
   MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open(OptionsFor(uri_)));
   auto created = connection.CreateSlot(Slot());
+  // The server has refused: all of its slots are in use.
+  if (!created && created.error().code == Code::kUnavailable) {
+    return Error{Code::kUnavailable, created.error().message,
+                 "drop a slot that is not needed, or raise max_replication_slots"};
+  }
   if (created || !IsTransient(created.error().code)) return created;
   const auto oldest =
       Ask("SELECT pid, usename, date_trunc('second', now() - xact_start) FROM pg_stat_activity "

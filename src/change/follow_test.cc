@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "events/events.h"
+#include "sql/postgres.h"
 #include "support/await.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -61,9 +63,22 @@ class UnluckyLog final : public events::EventLog {
 class Waiting final : public FollowObserver {
  public:
   void Started(const std::string&) override { started = true; }
-  void Waits(const Error& why) override { waits = why.code == Code::kConflict; }
+  void Waits(const Error& why) override {
+    waits = why.code == Code::kConflict;
+    const std::lock_guard lock(mutex_);
+    why_ = why;
+  }
+  // The last reason to wait; without a message if there was none.
+  Error why() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
   std::atomic<bool> started = false;
   std::atomic<bool> waits = false;
+
+ private:
+  std::mutex mutex_;
+  Error why_;
 };
 
 class FollowTest : public ::testing::Test {
@@ -353,6 +368,50 @@ TEST_F(FollowTest, ATransactionOfExactlyOnePartIsFinished) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM pg_replication_slots WHERE "
                           "pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn) > 100000"),
             "0");
+}
+
+TEST_F(FollowTest, AServerWithoutAFreeSlotIsWaitedForByName) {
+  // A transaction that is open must not be taken for the reason.
+  auto busy = sql::PgConnection::Open({.uri = server_->Url()});
+  ASSERT_TRUE(busy) << busy.error().ToString();
+  const auto run = [&](const std::string& sql) {
+    const auto done = (*busy)->Execute(sql::PgStatement{"", sql}, sql::PgParams());
+    ASSERT_TRUE(done) << done.error().ToString();
+  };
+  const int slots = std::stoi(server_->Exec("SHOW max_replication_slots"));
+  for (int i = 0; i < slots; ++i) {
+    server_->Exec("SELECT pg_create_physical_replication_slot('taken" + std::to_string(i) + "')");
+  }
+  run("BEGIN");
+  run("INSERT INTO orders VALUES (7, 'open')");
+  Waiting waiting;
+  std::stop_source stop;
+  std::jthread follower(
+      [&] { static_cast<void>(Follow(*log_, Options(), waiting, RealEnv(), stop.get_token())); });
+  EXPECT_TRUE(testing::Await([&] { return !waiting.why().message.empty(); }));
+  const Error why = waiting.why();
+  EXPECT_NE(why.message.find("replication slots are in use"), std::string::npos) << why.ToString();
+  EXPECT_NE(why.hint.find("max_replication_slots"), std::string::npos) << why.ToString();
+  stop.request_stop();
+  follower.join();
+  run("ROLLBACK");
+}
+
+TEST_F(FollowTest, ADroppedPublicationIsNamedAtOnce) {
+  FollowOptions options = Options();
+  options.once = false;
+  Waiting waiting;
+  Result<FollowReport> report = FollowReport{};
+  std::stop_source stop;
+  std::jthread follower(
+      [&] { report = Follow(*log_, options, waiting, RealEnv(), stop.get_token()); });
+  EXPECT_TRUE(testing::Await([&] { return waiting.started.load(); }));
+  server_->Exec("DROP PUBLICATION muster_shop");
+  server_->Exec("INSERT INTO orders VALUES (1, 'a')");
+  follower.join();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kIncompatible);
+  EXPECT_EQ(waiting.why().message, "") << "there is nothing to wait for";
 }
 
 TEST_F(FollowTest, UnfollowRemovesEverythingAndCanBeRepeated) {

@@ -116,7 +116,9 @@ std::string KeyText(const std::vector<size_t>& key, const PgTuple& row) {
   return text;
 }
 
-std::string StreamName(const std::string& table, const std::string& key) {
+// The first slash ends the table's name, whatever the names of tables and keys contain.
+std::string StreamName(const std::string& table_name, const std::string& key) {
+  std::string table = EscapeSlashes(table_name);
   if (key.empty()) return table;
   std::string stream = table + "/" + key;
   if (stream.size() > events::kMaxStreamBytes) stream = table + "/sha256-" + Sha256Hex(key);
@@ -142,7 +144,9 @@ bool IsEqual(const PgField& a, const PgField& b) { return a.kind == b.kind && a.
 }  // namespace
 
 std::string TableName(std::string_view schema, std::string_view table) {
-  return schema == "public" ? std::string(table) : std::string(schema) + "." + std::string(table);
+  // With a dot in its name, a table in public would pass for one of another schema.
+  const bool is_plain = schema == "public" && table.find('.') == table.npos;
+  return is_plain ? std::string(table) : std::string(schema) + "." + std::string(table);
 }
 
 Status RowEvents::Learn(const sql::PgRelation& relation, const std::vector<std::string>& key) {
@@ -284,7 +288,9 @@ void RowEvents::AddOutbox(const Table& table, const PgTuple& row, const ChangePl
   std::string stream;
   for (; next < table.of_outbox.size(); ++next) {
     if (!stream.empty()) stream += '/';
-    stream += field(next).text;
+    // The last one begins after the slashes of the others, and is taken as it is.
+    const bool is_last = next + 1 == table.of_outbox.size();
+    stream += is_last ? std::string(field(next).text) : EscapeSlashes(field(next).text);
   }
   Take({.stream = std::move(stream), .events = {std::move(event)}}, table, place, out);
 }

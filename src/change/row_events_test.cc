@@ -113,6 +113,23 @@ TEST_F(RowEventsTest, KeysOfSeveralColumnsStayApart) {
   EXPECT_LE(stream(std::string(400, 'a'), std::string(400, 'b')).size(), events::kMaxStreamBytes);
 }
 
+TEST_F(RowEventsTest, StreamsOfDifferentTablesStayApart) {
+  RowEvents rows("shop", {});
+  const auto stream = [&](std::string_view schema, std::string_view table, std::string_view key) {
+    EXPECT_TRUE(rows.Learn({.oid = 8,
+                            .schema = std::string(schema),
+                            .table = std::string(table),
+                            .columns = {{"id", true, kText}}},
+                           {}));
+    return Events(rows, {.relation = 8, .row = {Text(key)}}).at(0).stream;
+  };
+  EXPECT_EQ(stream("public", "a", "b/c"), "a/b/c");
+  EXPECT_EQ(stream("public", "a/b", "c"), "a%2Fb/c");
+  EXPECT_EQ(stream("public", "a%2Fb", "c"), "a%252Fb/c");
+  EXPECT_EQ(stream("shop", "orders", "1"), "shop.orders/1");
+  EXPECT_EQ(stream("public", "shop.orders", "1"), "public.shop.orders/1");
+}
+
 TEST_F(RowEventsTest, NumbersThatJsonDoesNotHaveAreText) {
   RowEvents rows("shop", {});
   ASSERT_TRUE(rows.Learn({.oid = 9,
@@ -150,6 +167,14 @@ TEST_F(RowEventsTest, AnInsertIntoAnOutboxIsTheEventItDescribes) {
   EXPECT_EQ(appends[0].events[0].id, "e-1");
   EXPECT_EQ(appends[0].events[0].metadata, R"({"user":"u"})");
   EXPECT_TRUE(Events(rows, {.kind = PgChange::Kind::kDelete, .relation = 3, .old = row}).empty());
+  const auto stream = [&](std::string_view type, std::string_view id) {
+    PgTuple other = row;
+    other[1] = Text(type);
+    other[2] = Text(id);
+    return Events(rows, {.relation = 3, .row = other}).at(0).stream;
+  };
+  EXPECT_EQ(stream("a", "b/c"), "a/b/c");
+  EXPECT_EQ(stream("a/b", "c"), "a%2Fb/c");
 }
 
 TEST_F(RowEventsTest, AnOutboxWithoutItsColumnsIsRefused) {

@@ -16,17 +16,17 @@ class Shown final : public change::FollowObserver {
   explicit Shown(Progress& progress) : progress_(progress) {}
 
   void Started(const std::string& position) override {
-    progress_.Say("follows the source from " + position + " on");
     progress_.Note("");
+    progress_.Say("follows the source from " + position + " on");
   }
   void Advanced(const change::FollowReport& report) override {
     progress_.Update(static_cast<uint64_t>(report.events));
   }
   void Waits(const Error& why) override {
     const bool stands_by = why.code == Code::kConflict;
+    progress_.Note(stands_by ? "stands by" : "waits");
     progress_.Say((stands_by ? "stands by while another process follows: " : "waits: ") +
                   why.ToString());
-    progress_.Note(stands_by ? "stands by" : "waits");
   }
 
  private:

@@ -1,6 +1,8 @@
 #include "cli/migration_report.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -34,7 +36,9 @@ std::string RowsOf(const RankReport& rank, Phase phase) {
 }
 
 std::string UnreadableOf(const RankReport& rank) {
-  return RowsOf(rank, Phase::kExtract).empty() ? "" : std::to_string(rank.Unreadable());
+  const int64_t unreadable = rank.Unreadable();
+  const bool known = unreadable > 0 || !RowsOf(rank, Phase::kExtract).empty();
+  return known ? std::to_string(unreadable) : "";
 }
 
 std::string TimeOf(const RankReport& rank) {
@@ -93,9 +97,36 @@ void PrintTasks(std::ostream& out, const RankReport& rank) {
 void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
   for (const RankReport& rank : report.ranks) {
     for (const TaskReport& task : rank.tasks) {
-      if (task.unreadable == 0) continue;
+      // Of a failed one the failure says it.
+      if (task.unreadable == 0 || task.failure) continue;
       out << task.unreadable << (task.unreadable == 1 ? " row of " : " rows of ") << task.name
-          << " could not be read: see " << task.name << ".failed.jsonl in the staging folder\n";
+          << " could not be read: see unreadable/" << task.name << ".jsonl in the staging folder\n";
+    }
+  }
+}
+
+// Of a transform that was done again and had more rows before. How many of them are left in the
+// target only a count by its keys could find out.
+void PrintFewerRows(std::ostream& out, const std::vector<plan::AttemptReport>& attempts) {
+  std::map<std::string, std::pair<int64_t, int64_t>> most;  // rows, and the attempt that had them
+  for (const plan::AttemptReport& attempt : attempts) {
+    for (const RankReport& rank : attempt.did.ranks) {
+      for (const TaskReport& task : rank.tasks) {
+        if (task.phase != Phase::kTransform || task.state != PartState::kSucceeded || !task.rows)
+          continue;
+        const int64_t number = attempt.attempt.number;
+        const auto [found, is_first] = most.try_emplace(task.name, *task.rows, number);
+        if (is_first) continue;
+        const auto [rows, earlier] = found->second;
+        if (*task.rows >= rows) {
+          found->second = {*task.rows, number};
+        } else if (&attempt == &attempts.back()) {
+          out << task.name << ": " << *task.rows << (*task.rows == 1 ? " row" : " rows")
+              << ", after " << rows << " in attempt " << earlier
+              << ": rows that are gone from the source may still be in the target, since a load "
+                 "replaces rows by key and deletes none\n";
+        }
+      }
     }
   }
 }
@@ -268,6 +299,7 @@ void PrintMigration(std::ostream& out, const Migration& migration, bool color) {
         << (sent.error.empty() ? "" : ": " + sent.error) << '\n';
   }
   PrintUnreadable(out, report);
+  PrintFewerRows(out, migration.attempts);
   for (const plan::AttemptReport& attempt : migration.attempts) {
     if (migration.attempts.size() > 1) out << Redact(TextOf(attempt)) << '\n';
   }

@@ -30,7 +30,7 @@ std::vector<OptionUse> Uses() {
 
 Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Context& context) {
   OpenReplica open;
-  MUSTER_ASSIGN(open.file, replica::ReadReplicaFile(options.file));
+  MUSTER_ASSIGN(open.file, replica::ReadReplicaFile(options.file, context.env));
   MUSTER_ASSIGN(open.store, store::OpenStore(open.file.store.value_or(context.store), context.env));
   const std::chrono::seconds timeout(options.timeout);
   open.file.event_options.call_timeout = timeout;

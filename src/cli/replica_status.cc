@@ -94,15 +94,14 @@ Json ProjectionsOf(const replica::SetStatus& status) {
 
 Json ToJson(const replica::SetStatus& status, const std::string& set) {
   const replica::Generation& generation = status.view.generation;
-  Json json{
-      {"set", set},
-      {"generation", generation.number},
-      {"phase", generation.phase == replica::Generation::Phase::kRunning ? "running" : "preparing"},
-      {"partitions", generation.assignment.members.size()},
-      {"reason", generation.reason},
-      {"alive", replica::CountAlive(status.view)},
-      {"workers", WorkersOf(status.view)},
-      {"projections", ProjectionsOf(status)}};
+  Json json{{"set", set},
+            {"generation", generation.number},
+            {"phase", replica::PhaseName(generation.phase)},
+            {"partitions", generation.assignment.members.size()},
+            {"reason", generation.reason},
+            {"alive", replica::CountAlive(status.view)},
+            {"workers", WorkersOf(status.view)},
+            {"projections", ProjectionsOf(status)}};
   if (status.view.scale) json["scale"] = *status.view.scale;
   return json;
 }
@@ -114,9 +113,8 @@ void PrintSet(const replica::SetStatus& status, const std::string& set, Context&
     return;
   }
   context.out << "set " << set << ", generation " << generation.number << ", "
-              << (generation.phase == replica::Generation::Phase::kRunning ? "running"
-                                                                           : "preparing")
-              << ", " << generation.assignment.members.size() << " partitions";
+              << replica::PhaseName(generation.phase) << ", "
+              << generation.assignment.members.size() << " partitions";
   if (status.view.scale) context.out << ", scaled to at most " << *status.view.scale;
   context.out << "\n";
   if (replica::CountAlive(status.view) == 0) {

@@ -23,8 +23,8 @@ TEST(Report, SaysWhatAndWhatNextOnOneLineEach) {
 }
 
 TEST(Report, JsonIsOneObject) {
-  EXPECT_EQ(Report({Code::kReadOnly, "a \"disk\"", "mend it"}, true),
-            R"({"error":{"code":"read_only","message":"a \"disk\"","hint":"mend it"}})"
+  EXPECT_EQ(Report({Code::kReadOnly, "a \"disk\"", "fix it"}, true),
+            R"({"error":{"code":"read_only","message":"a \"disk\"","hint":"fix it"}})"
             "\n");
   EXPECT_EQ(Report({Code::kInternal, "x"}, true), R"({"error":{"code":"internal","message":"x"}})"
                                                   "\n");

@@ -88,17 +88,25 @@ class RunCommand {
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
+    if (before.status == RunStatus::kCompleted && !options_.rank && options_.task.empty()) {
+      context_.err << "migration '" << id_ << "' is completed; 'muster retry " << id_
+                   << " --rank N' does a part of it again\n";
+      MUSTER_TRY(Report(before));
+      return kNothingToDo;
+    }
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
     MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
     plan::PlanOptions now{.variables = resume.variables, .profile = before.profile};
     now.variables.insert(before.variables.begin(), before.variables.end());
     MUSTER_ASSIGN(const auto summary, Check(resume.path.empty() ? before.path : resume.path, now));
     MUSTER_TRY(CheckAws(summary.profile));
-    MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
-    resume.say = [this](const std::string& what) { progress_->Say(what); };
     if (!options_.task.empty()) resume.again.task = options_.task;
+    // A rank or task that does not exist is refused before there is any progress to show.
+    if (resume.again) MUSTER_TRY(engine_->Repeats(id_, resume));
+    MUSTER_TRY(Open(summary.name));
+    resume.say = [this](const std::string& what) { progress_->Say(what); };
     MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);

@@ -72,7 +72,7 @@ TEST(StopOnSignalsDeathTest, UnderNohupATerminalMayGo) {
       testing::ExitedWithCode(kDone), "^$");
 }
 
-TEST(StopOnSignalsDeathTest, AfterwardsTheCommandStillTellsHowItEnded) {
+TEST(StopOnSignalsDeathTest, AfterwardsTheCommandStillReportsHowItEnded) {
   EXPECT_EXIT(
       {
         { StopOnSignals signals; }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -10,7 +11,6 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "muster/migrate.h"
-#include "pipeline/pipeline.h"
 
 namespace muster::cli {
 namespace {
@@ -52,20 +52,21 @@ Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const std::strin
   return pipeline::ParseTransforms(text, file);
 }
 
-// A sink that names a single table, index or file takes a collection under any name. Files and
-// folders have names the file system accepts.
 Result<std::string> TargetOf(pipeline::Source& target, const std::string& wanted,
-                             size_t collections) {
-  MUSTER_ASSIGN(const auto there, target.Collections());
-  for (const std::string& name : {wanted, pipeline::SafeFileName(wanted)}) {
-    const bool named = std::any_of(
-        there.begin(), there.end(),
-        [&](const pipeline::Collection& collection) { return collection.name == name; });
-    if (named) return name;
+                             const std::vector<Verified>& earlier) {
+  MUSTER_ASSIGN(const std::optional<std::string> name, target.TargetOf(wanted));
+  if (!name) {
+    return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
+                 "was it migrated? 'muster migrate' does that"};
   }
-  if (there.size() == 1 && collections == 1) return there.front().name;
-  return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
-               "was it migrated? 'muster migrate' does that"};
+  for (const Verified& one : earlier) {
+    if (one.target != *name) continue;
+    return Error{Code::kInvalid,
+                 one.collection + " and '" + wanted + "' are both in the sink's " + *name +
+                     ", and cannot be told apart there",
+                 "compare collections that have a target of their own: --include, --exclude"};
+  }
+  return *name;
 }
 
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
@@ -84,7 +85,7 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
   std::vector<Verified> all;
   for (const pipeline::Collection& collection : collections) {
     MUSTER_ASSIGN(std::string name,
-                  TargetOf(**target, transforms->TargetName(collection.name), collections.size()));
+                  TargetOf(**target, transforms->TargetName(collection.name), all));
     const pipeline::VerifyOptions how{.checksums = options.checksums,
                                       .transforms = transforms.get()};
     auto report =

@@ -5,6 +5,7 @@
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "cli/worker_name.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -154,7 +155,8 @@ class WorkCommand {
                  {"ETA", Table::Align::kRight},
                  {"WHY"}});
     Json list = Json::array();
-    int exit_code = kDone;
+    // Damaged, it may still have readable items.
+    int exit_code = work::ReadRun(*store_, run) ? kDone : kFailed;
     MUSTER_TRY(work::EachItem(*store_, run, [&](const work::ItemInfo& item) {
       const bool unreadable = item.state == work::ItemInfo::State::kUnreadable;
       if (unreadable) exit_code = kFailed;
@@ -236,6 +238,7 @@ class WorkCommand {
                                    MUSTER_TRY(Open());
                                    return store_.get();
                                  },
+                                 .worker = DefaultWorkerName(),
                                  .all = options_.all};
     if (!options_.transforms.empty()) {
       MUSTER_ASSIGN(request.transforms, ReadFile(options_.transforms, kMaxTransformsBytes));

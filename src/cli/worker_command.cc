@@ -59,7 +59,7 @@ class Tally final : public work::WorkObserver {
 
   void Acquired(const work::WorkItem& item, const muster::pipeline::Progress& from) override {
     const MutexLock lock(mutex_);
-    seen_[item.name()] = from.counts;
+    items_in_progress_[item.name()] = {from.counts, from.counts, from.counts};
     progress_.Say(
         (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
         (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
@@ -67,25 +67,24 @@ class Tally final : public work::WorkObserver {
 
   void Advanced(const work::WorkItem& item, const muster::pipeline::Progress& progress) override {
     const MutexLock lock(mutex_);
-    pipeline::Counts& seen = seen_[item.name()];
-    pipeline::Counts& sum = sums_[item.partition().collection];
-    sum.read += progress.counts.read - seen.read;
-    sum.written += progress.counts.written - seen.written;
-    sum.skipped += progress.counts.skipped - seen.skipped;
-    sum.failed += progress.counts.failed - seen.failed;
-    sum.bytes += progress.counts.bytes - seen.bytes;
+    pipeline::Counts& seen = items_in_progress_[item.name()].seen;
     read_ += progress.counts.read - seen.read;
     seen = progress.counts;
     progress_.Update(static_cast<uint64_t>(read_));
   }
 
+  void Renewed(const work::WorkItem& item) override {
+    const MutexLock lock(mutex_);
+    items_in_progress_[item.name()].durable = item.progress().counts;
+  }
+
   void Split(const work::WorkItem& item, const muster::pipeline::Progress& /*progress*/) override {
-    progress_.Say("splits off a part of " + item.name() + " away");
+    progress_.Say("splits off a part of " + item.name());
   }
 
   void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
     const MutexLock lock(mutex_);
-    seen_.erase(item.name());
+    Add(item, outcome);
     ++items_;
     progress_.Say(item.name() + ": " + std::string(work::ShardOutcomeName(outcome)) +
                   (why == nullptr || why->code == Code::kCancelled ? "" : ": " + why->ToString()));
@@ -95,14 +94,14 @@ class Tally final : public work::WorkObserver {
     const MutexLock lock(mutex_);
     if (what == waits_) return;
     waits_ = what;
-    progress_.Note(WhatIsWaitedFor() + run_);
+    ShowNote();
   }
 
   // How far the whole run is.
   void SetRun(const std::string& words) {
     const MutexLock lock(mutex_);
     run_ = words;
-    progress_.Note(WhatIsWaitedFor() + run_);
+    ShowNote();
   }
 
   std::map<std::string, pipeline::Counts> sums() const {
@@ -115,6 +114,35 @@ class Tally final : public work::WorkObserver {
   }
 
  private:
+  struct InProgress {
+    pipeline::Counts from;     // when it was acquired
+    pipeline::Counts durable;  // at its last checkpoint: what was read since may be read again
+    pipeline::Counts seen;
+  };
+
+  // Only what is recorded as done counts: attempts that were lost are repeated, here or elsewhere.
+  void Add(const work::WorkItem& item, work::ShardOutcome outcome) REQUIRES(mutex_) {
+    const auto found = items_in_progress_.find(item.name());
+    if (found == items_in_progress_.end()) return;
+    const pipeline::Counts from = found->second.from;
+    pipeline::Counts until = found->second.durable;
+    items_in_progress_.erase(found);
+    const pipeline::Counts& stored = item.progress().counts;
+    if (outcome != work::ShardOutcome::kLost && stored.read > until.read) until = stored;
+    if (until == from) return;
+    sums_[item.partition().collection] += {.read = until.read - from.read,
+                                           .written = until.written - from.written,
+                                           .skipped = until.skipped - from.skipped,
+                                           .failed = until.failed - from.failed,
+                                           .bytes = until.bytes - from.bytes};
+  }
+
+  // A worker that waits reads nothing, so nothing else would show what it waits for.
+  void ShowNote() REQUIRES(mutex_) {
+    progress_.Note(WhatIsWaitedFor() + run_);
+    progress_.Update(static_cast<uint64_t>(read_));
+  }
+
   std::string WhatIsWaitedFor() const REQUIRES(mutex_) {
     if (waits_.empty()) return "";
     return "waiting for " + waits_ + (run_.empty() ? "" : "; ");
@@ -124,8 +152,8 @@ class Tally final : public work::WorkObserver {
   mutable Mutex mutex_;
   std::string waits_ GUARDED_BY(mutex_);
   std::string run_ GUARDED_BY(mutex_);
-  std::map<std::string, pipeline::Counts> seen_ GUARDED_BY(mutex_);  // of items in progress
-  std::map<std::string, pipeline::Counts> sums_ GUARDED_BY(mutex_);  // by collection
+  std::map<std::string, InProgress> items_in_progress_ GUARDED_BY(mutex_);  // by name
+  std::map<std::string, pipeline::Counts> sums_ GUARDED_BY(mutex_);         // by collection
   int64_t read_ GUARDED_BY(mutex_) = 0;
   int items_ GUARDED_BY(mutex_) = 0;
 };

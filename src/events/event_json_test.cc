@@ -32,9 +32,16 @@ TEST(AppendFromJson, KeepsPayloadsVerbatim) {
   EXPECT_EQ(append->events[0].id, "i");
 }
 
+TEST(EventToJson, NumbersBeyondADoubleAreJson) {
+  Event event;
+  event.payload = R"({"n":1e400})";
+  EXPECT_NE(EventToJson(event).find(R"("payload":{"n":1e400})"), std::string::npos);
+}
+
 TEST(AppendFromJson, AcceptsOutputOfEventToJson) {
   for (const std::string payload :
-       {R"({"a": 1.0})", "not\nJSON", "", "\"text\"", "[ 1e3 ]", "null"}) {
+       {R"({"a": 1.0})", "not\nJSON", "", "\"text\"", "[ 1e3 ]", "null", R"({"n": 1e400})",
+        "123456789012345678901234567890", "7", R"({"a":1,"a":2})"}) {
     const Event event{.position = 7,
                       .stream = "s\n",
                       .version = 3,
@@ -64,7 +71,9 @@ TEST(AppendFromJson, ErrorsHaveReasonAndPosition) {
         R"({"stream":"s","type":"T","version":3,"expected":3})",
         R"({"stream":"s","type":"T","id":5})", R"({"stream":"s","type":"T","payload_text":1})",
         R"({"stream":"s","type":"T","payload":1,"payload_text":"1"})",
-        R"({"stream":"s","type":"T","p\u0061yload":1})"}) {
+        R"({"stream":"s","type":"T","p\u0061yload":1})", R"({"stream":"s","type":"T","payload":})",
+        R"({"stream":"s","type":"T","payload":[1e400,]})",
+        R"({"stream":"s","type":"T","payload":1,"payload":2})"}) {
     auto append = AppendFromJson(line, "events.ndjson:3");
     ASSERT_FALSE(append) << line;
     EXPECT_EQ(append.error().code, Code::kInvalid);

@@ -9,7 +9,7 @@
 #include "muster/env.h"
 #include "muster/events.h"
 #include "sql/postgres.h"
-#include "store/store.h"
+#include "sql/postgres_pool.h"
 
 namespace muster::events {
 
@@ -78,7 +78,7 @@ class PostgresEventReader : public EventLog {
   Result<sql::PgResult> Run(const sql::PgStatement& statement, const sql::PgParams& params);
 
   Env& env_;
-  store::PostgresPool pool_;
+  sql::PostgresPool pool_;
   const int64_t read_bytes_;
   int slots_ = 0;
   std::atomic<int64_t> known_horizon_ = 0;

@@ -18,7 +18,7 @@ std::string NameOf(const std::string& id, const replica::MemberState& state) {
 
 std::string_view PhaseOf(const replica::Generation& generation) {
   if (generation.number == 0) return "none";
-  return generation.phase == replica::Generation::Phase::kRunning ? "running" : "preparing";
+  return replica::PhaseName(generation.phase);
 }
 
 // Members with a part in the generation that are not ready for it.

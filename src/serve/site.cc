@@ -38,7 +38,7 @@ Result<std::unique_ptr<Site>> Site::Open(const SiteOptions& options, Env& env) {
   for (const std::string& path : options.replica_files) {
     SiteReplica replica;
     replica.path = path;
-    MUSTER_ASSIGN(replica.file, replica::ReadReplicaFile(path));
+    MUSTER_ASSIGN(replica.file, replica::ReadReplicaFile(path, env));
     const std::string url =
         replica.file.store.value_or(options.stores.empty() ? "" : options.stores.front());
     MUSTER_ASSIGN(replica.store, site->AddStore(url, nullptr, options));
