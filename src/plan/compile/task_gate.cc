@@ -42,9 +42,12 @@ class TaskGate::MeteredContext final : public states::TaskContext {
   const std::string& state_;
 };
 
-void TaskGate::SetStates(StateTable states) {
+void TaskGate::Begin(StateTable states) {
   const MutexLock lock(mutex_);
   states_ = std::move(states);
+  passages_.clear();
+  rows_.clear();
+  waits_.clear();
 }
 
 states::TaskCall TaskGate::Labelled(const states::TaskCall& call) const {

@@ -20,8 +20,9 @@ class TaskGate final : public states::ExecutorWrapper {
   explicit TaskGate(std::vector<states::TaskExecutor*> executors)
       : ExecutorWrapper(std::move(executors)) {}
 
-  // The states of the run that makes the calls.
-  void SetStates(StateTable states) EXCLUDES(mutex_);
+  // Before a run is driven: its states. Forgets the calls of the run before, or of the same run
+  // when it was driven here before.
+  void Begin(StateTable states) EXCLUDES(mutex_);
 
   void Close() EXCLUDES(mutex_);
   void Open() EXCLUDES(mutex_);

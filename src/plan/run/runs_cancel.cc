@@ -16,15 +16,14 @@ constexpr milliseconds kLookEvery{500};
 // Whether every task that was begun has ended, with its result stored.
 Result<bool> Runs::IsDrained(const RunState& run) {
   using Passage = TaskGate::Passage;
-  if (!gate_->IsEmpty()) return false;
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const auto plan, PlanIn(record));
+  if (!plan) return gate_->IsEmpty();
+  MUSTER_ASSIGN(const Profile* profile, (*plan)->FindProfile(run.profile));
+  const bool remote = profile->kind != ProfileKind::kLocal;
+  // A task's start is stored before its call, so the report has all that are in progress. A call
+  // that is pending here may have ended in another process.
   MUSTER_ASSIGN(const RunReport report, Report(run));
-  bool remote = false;
-  if (plan) {
-    MUSTER_ASSIGN(const Profile* profile, (*plan)->FindProfile(run.profile));
-    remote = profile->kind != ProfileKind::kLocal;
-  }
   for (const RankReport& rank : report.ranks) {
     for (const TaskReport& task : rank.tasks) {
       if (task.state != PartState::kRunning) continue;

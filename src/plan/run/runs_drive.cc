@@ -84,7 +84,7 @@ Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const auto plan, PlanIn(record));
   MUSTER_ASSIGN(StateTable states, ReadStatesOf(store_, run.execution, run.profile, plan.get()));
-  gate_->SetStates(std::move(states));
+  gate_->Begin(std::move(states));
   MUSTER_ASSIGN(const bool draining, DrainRequested(store_, run));
   if (draining) {
     gate_->Close();

@@ -43,9 +43,18 @@ class Tasks final : public states::TaskExecutor {
     kept_.erase(state);
     changed_.notify_all();
   }
-  void AwaitCall(const std::string& state) {
+  // From now on its calls are pending until they are ended.
+  void Pend(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    pending_.insert(state);
+  }
+  void EndPending(const std::string& state) {
+    const std::lock_guard lock(mutex_);
+    pending_.erase(state);
+  }
+  void AwaitCall(const std::string& state, int times = 1) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return calls_.contains(state); });
+    changed_.wait(lock, [&] { return calls_.contains(state) && calls_[state] >= times; });
   }
   std::vector<std::string> statuses() {
     const std::lock_guard lock(mutex_);
@@ -63,6 +72,7 @@ class Tasks final : public states::TaskExecutor {
     changed_.notify_all();
     if (call.resource == "muster:status") statuses_.push_back(call.input["status"]);
     context.Progress(7);
+    if (pending_.contains(call.state)) return states::TaskPending{Json::object(), milliseconds(20)};
     while (kept_.contains(call.state)) {
       changed_.wait_for(lock, milliseconds(20));
       lock.unlock();
@@ -75,9 +85,11 @@ class Tasks final : public states::TaskExecutor {
       return states::TaskFailure{reconciles ? "Reconcile.Mismatch" : "Broken", "on purpose"};
     return states::TaskSuccess{{{"rows", 1}}};
   }
-  states::TaskOutcome Poll(const states::TaskCall&, const Json& resume,
+  states::TaskOutcome Poll(const states::TaskCall& call, const Json&,
                            states::TaskContext&) override {
-    return states::TaskSuccess{resume};
+    const std::lock_guard lock(mutex_);
+    if (pending_.contains(call.state)) return states::TaskPending{Json::object(), milliseconds(20)};
+    return states::TaskSuccess{{{"rows", 1}}};
   }
   void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 
@@ -86,6 +98,7 @@ class Tasks final : public states::TaskExecutor {
   std::condition_variable changed_;
   std::map<std::string, int> calls_;
   std::set<std::string> kept_;
+  std::set<std::string> pending_;
   std::vector<std::string> statuses_;
 };
 
@@ -696,6 +709,43 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
   EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
+}
+
+// The process that drains the run has begun a call that another process has seen end.
+TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
+  tasks.Pend("Extract-1-A");
+  const auto drive_until = [&](Runs& by, const RunState& run, const std::string& call) {
+    std::stop_source stop;
+    auto driven =
+        std::async(std::launch::async, [&] { return by.Drive(run, 2, stop.get_token()); });
+    tasks.AwaitCall(call);
+    stop.request_stop();
+    EXPECT_EQ(driven.get()->status, RunStatus::kInProgress);
+  };
+  drive_until(runs, *runs.Start(plan, plan.profiles.front(), kInputs), "Extract-1-A");
+  tasks.EndPending("Extract-1-A");
+  tasks.Keep("Transform-1-load-a");
+  {
+    TaskGate other_gate{{&tasks}};
+    states::States other_states{*store, RealEnv(), {&other_gate}, {.idle_wait = milliseconds(5)}};
+    Runs other{*store, other_states, RealEnv(), &other_gate};
+    drive_until(other, *other.Resume("m", plan, {}, {}), "Transform-1-load-a");
+  }
+  std::stop_source stop;
+  const std::jthread limit([&](const std::stop_token& done) {
+    if (RealEnv().Sleep(std::chrono::seconds(20), done)) stop.request_stop();
+  });
+  const auto run = runs.Resume("m", plan, {}, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  tasks.AwaitCall("Transform-1-load-a", 2);
+  auto drained =
+      std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, stop.get_token()); });
+  while (!gate.closed() && !stop.stop_requested()) std::this_thread::yield();
+  tasks.Release("Transform-1-load-a");
+  EXPECT_EQ(drained.get()->status, RunStatus::kCancelled);
+  EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
 }
 
 TEST_F(RunsTest, ARunWithoutADriverIsDrainedWithoutABeginning) {
