@@ -271,6 +271,34 @@ TEST_F(StatesTest, HistoryHasTheEventsOfAws) {
   EXPECT_EQ(EventTypes(), expected);
 }
 
+// As if the clock had been set back by an hour after the first two events of every flow.
+TEST_F(StatesTest, AHistoryIsInOrderThoughTheClockWasSetBack) {
+  Open([](const TaskCall& call, TaskContext&) -> TaskOutcome {
+    if (call.state == "B" && call.execution == "run" && call.token.find("r1") == std::string::npos)
+      return TaskFailure{"Busy", ""};
+    return TaskSuccess{};
+  });
+  Start(
+      R"("P":{"Type":"Parallel","Branches":[{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"test:a","End":true}}},
+        {"StartAt":"B","States":{"B":{"Type":"Task","Resource":"test:b","End":true}}}],
+        "Retry":[{"ErrorEquals":["Busy"],"IntervalSeconds":1}],"Next":"C"},
+        "C":{"Type":"Task","Resource":"test:c","End":true})",
+      "P");
+  ASSERT_EQ(Finish("run", 1).status, ExecutionStatus::kSucceeded);
+  const std::vector<std::string> in_order = EventTypes();
+  const auto records = store_->Scan("states", "", "", 100).value();
+  for (store::Record record : records) {
+    Json body = Json::parse(record.body);
+    for (size_t i = 2; i < body["events"].size(); ++i) {
+      Json& time = body["events"][i]["time"];
+      time = time.get<int64_t>() - 3'600'000;
+    }
+    record.body = ToJsonText(body);
+    ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::Unchanged())}}));
+  }
+  EXPECT_EQ(EventTypes(), in_order);
+}
+
 TEST_F(StatesTest, ParallelAndMapRunAsRecordsOfTheirOwn) {
   Open(Echo);
   Start(
