@@ -75,12 +75,12 @@ SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
     plan.allowed[kind] = false;
     still_fails(plan);
   }
-  // Only faults before the violation can matter, so search for the smallest number that leads to
-  // one.
-  for (int most = 0; most < faults; ++most) {
+  // Only faults before the violation can matter: halve their number while one remains. A smaller
+  // number than the one found may lead to another violation, which does not matter.
+  for (int least = 0; least < faults;) {
     FaultPlan plan = best;
-    plan.most = most;
-    if (still_fails(plan)) break;
+    plan.most = least + (faults - least) / 2;
+    if (!still_fails(plan)) least = plan.most + 1;
   }
   SeedResult minimal = RunSeed(workload, failed.seed, best);
   // Not reproducible: something depends on more than the seed.
