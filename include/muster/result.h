@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cassert>
+#include <concepts>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-
-#include "muster/expected.h"
 
 namespace muster {
 
@@ -51,6 +53,172 @@ struct Error {
 
   // The same failure, attributed to that party unless already attributed.
   Error By(Party whom) const;
+};
+
+// Marks an error on its way into an Expected: `return Unexpected(error);`
+template <class E>
+class Unexpected {
+ public:
+  explicit Unexpected(E error) : error_(std::move(error)) {}
+  const E& error() const& { return error_; }
+  E&& error() && { return std::move(error_); }
+
+ private:
+  E error_;
+};
+
+template <class T, class E>
+class Expected;
+
+namespace expected_detail {
+template <class T, class E>
+void IsExpected(const Expected<T, E>&);
+template <class U>
+concept AnExpected = requires(const U& value) { IsExpected(value); };
+template <class U>
+inline constexpr bool kUnexpected = false;
+template <class E>
+inline constexpr bool kUnexpected<Unexpected<E>> = true;
+}  // namespace expected_detail
+
+// A value or an error, as std::expected of C++23. Reading the one that is not there is a bug, which
+// is asserted.
+template <class T, class E>
+class [[nodiscard]] Expected {
+ public:
+  using value_type = T;
+  using error_type = E;
+
+  Expected()
+    requires std::default_initializable<T>
+      : value_(), has_value_(true) {}
+  template <class U = T>
+    requires(std::constructible_from<T, U> &&
+             !expected_detail::kUnexpected<std::remove_cvref_t<U>> &&
+             !expected_detail::AnExpected<std::remove_cvref_t<U>>)
+  explicit(!std::convertible_to<U, T>) Expected(U&& value)
+      : value_(std::forward<U>(value)), has_value_(true) {}
+  template <class G>
+    requires std::constructible_from<E, G>
+  Expected(Unexpected<G> error) : error_(std::move(error).error()), has_value_(false) {}
+  template <class U, class G>
+    requires(!std::same_as<U, T> && std::convertible_to<U, T> && std::convertible_to<G, E>)
+  Expected(Expected<U, G> other) : has_value_(other.has_value()) {
+    if (has_value_) {
+      std::construct_at(&value_, *std::move(other));
+    } else {
+      std::construct_at(&error_, std::move(other).error());
+    }
+  }
+
+  Expected(const Expected& other)
+    requires std::copy_constructible<T>
+      : has_value_(other.has_value_) {
+    if (has_value_) {
+      std::construct_at(&value_, other.value_);
+    } else {
+      std::construct_at(&error_, other.error_);
+    }
+  }
+  Expected(Expected&& other) noexcept : has_value_(other.has_value_) {
+    if (has_value_) {
+      std::construct_at(&value_, std::move(other.value_));
+    } else {
+      std::construct_at(&error_, std::move(other.error_));
+    }
+  }
+  Expected& operator=(const Expected& other)
+    requires std::copy_constructible<T>
+  {
+    return *this = Expected(other);
+  }
+  Expected& operator=(Expected&& other) noexcept {
+    if (this == &other) return *this;
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+  ~Expected() {
+    if (has_value_) {
+      std::destroy_at(&value_);
+    } else {
+      std::destroy_at(&error_);
+    }
+  }
+
+  bool has_value() const { return has_value_; }
+  explicit operator bool() const { return has_value_; }
+
+  T& operator*() & { return Value(); }
+  const T& operator*() const& { return const_cast<Expected*>(this)->Value(); }
+  T&& operator*() && { return std::move(Value()); }
+  T* operator->() { return &Value(); }
+  const T* operator->() const { return &const_cast<Expected*>(this)->Value(); }
+  T& value() & { return Value(); }
+  const T& value() const& { return **this; }
+  T&& value() && { return std::move(Value()); }
+  template <class U>
+  T value_or(U&& other) const& {
+    return has_value_ ? value_ : static_cast<T>(std::forward<U>(other));
+  }
+  template <class U>
+  T value_or(U&& other) && {
+    return has_value_ ? std::move(value_) : static_cast<T>(std::forward<U>(other));
+  }
+
+  E& error() & { return TheError(); }
+  const E& error() const& { return const_cast<Expected*>(this)->TheError(); }
+  E&& error() && { return std::move(TheError()); }
+
+ private:
+  T& Value() {
+    assert(has_value_);
+    return value_;
+  }
+  E& TheError() {
+    assert(!has_value_);
+    return error_;
+  }
+
+  union {
+    T value_;
+    E error_;
+  };
+  bool has_value_;
+};
+
+template <class E>
+class [[nodiscard]] Expected<void, E> {
+ public:
+  using value_type = void;
+  using error_type = E;
+
+  Expected() = default;
+  template <class G>
+    requires std::constructible_from<E, G>
+  Expected(Unexpected<G> error) : error_(std::make_unique<E>(std::move(error).error())) {}
+  Expected(const Expected& other)
+      : error_(other.error_ ? std::make_unique<E>(*other.error_) : nullptr) {}
+  Expected(Expected&&) noexcept = default;
+  Expected& operator=(const Expected& other) { return *this = Expected(other); }
+  Expected& operator=(Expected&&) noexcept = default;
+  ~Expected() = default;
+
+  bool has_value() const { return error_ == nullptr; }
+  explicit operator bool() const { return has_value(); }
+  void operator*() const { assert(has_value()); }
+  void value() const { assert(has_value()); }
+
+  E& error() & { return TheError(); }
+  const E& error() const& { return TheError(); }
+  E&& error() && { return std::move(TheError()); }
+
+ private:
+  E& TheError() const {
+    assert(error_);
+    return *error_;
+  }
+
+  std::unique_ptr<E> error_;  // a Status is passed about much, and seldom holds one
 };
 
 // A value or an Error.

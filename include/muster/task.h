@@ -9,10 +9,41 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "muster/env.h"
 #include "muster/json.h"
 #include "muster/result.h"
+
+namespace muster {
+
+// The status of a run of a plan, in the migration's status table and in everything that reports it.
+enum class RunStatus {
+  kInProgress,
+  kCompleted,
+  kFailed,
+  kCancelled,
+  kUnreadable,  // in lists only: the record is damaged, or a newer version wrote it
+};
+
+// "IN_PROGRESS", …
+constexpr std::string_view NameOf(RunStatus status) {
+  switch (status) {
+    case RunStatus::kInProgress:
+      return "IN_PROGRESS";
+    case RunStatus::kCompleted:
+      return "COMPLETED";
+    case RunStatus::kFailed:
+      return "FAILED";
+    case RunStatus::kCancelled:
+      return "CANCELLED";
+    case RunStatus::kUnreadable:
+      return "UNREADABLE";
+  }
+  return {};
+}
+
+}  // namespace muster
 
 namespace muster::states {
 

@@ -190,8 +190,8 @@ Json AttemptsJson(const std::vector<plan::AttemptReport>& attempts) {
 }
 
 std::string TextOf(const plan::AttemptReport& attempt) {
-  std::string text =
-      "attempt " + std::to_string(attempt.attempt.number) + ": " + NameOf(attempt.status);
+  std::string text = "attempt " + std::to_string(attempt.attempt.number) + ": " +
+                     std::string(NameOf(attempt.status));
   if (attempt.start && attempt.stop && *attempt.stop >= *attempt.start) {
     using std::chrono::seconds;
     text += " after " + FormatSeconds(static_cast<uint64_t>(
@@ -232,7 +232,7 @@ std::string AttemptsText(const plan::RunState& run,
   if (attempts.size() > kMostTold) begin = attempts.size() - kMostTold;
   if (begin > 0) text += "…, ";
   for (size_t i = begin; i < attempts.size(); ++i)
-    text += (i == begin ? "" : ", ") + NameOf(attempts[i].status);
+    text.append(i == begin ? "" : ", ").append(NameOf(attempts[i].status));
   return text;
 }
 
@@ -249,7 +249,7 @@ void PrintHistory(std::ostream& out, const plan::AttemptReport& attempt,
 
 std::string StatusText(const plan::RunState& run) {
   const bool left = run.status == RunStatus::kInProgress && !run.driven;
-  return NameOf(run.status) + (left ? " (no process is driving it)" : "");
+  return std::string(NameOf(run.status)) + (left ? " (no process is driving it)" : "");
 }
 
 Json MigrationJson(const Migration& migration) {

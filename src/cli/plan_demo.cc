@@ -177,7 +177,7 @@ class PlanDemo {
     const plan::RunState& run = seen.run;
     if (run.status != RunStatus::kFailed)
       return Error{Code::kInternal,
-                   "the migration should have failed, but is " + NameOf(run.status)};
+                   "the migration should have failed, but is " + std::string(NameOf(run.status))};
     Say("it resumed where it stopped, and failed: " + run.cause);
     MUSTER_ASSIGN(const std::string news, ReadAll(folder_ / "notifications.jsonl"));
     Say("notifications.jsonl: " + MessageIn(news));

@@ -257,7 +257,7 @@ class RunCommand {
                              .end = run.stop.value_or(context_.env.WallNow()),
                              .attributes = {{"muster.run", run.execution},
                                             {"muster.migration", run.id},
-                                            {"muster.status", NameOf(run.status)}},
+                                            {"muster.status", std::string(NameOf(run.status))}},
                              .error = run.error});
   }
 

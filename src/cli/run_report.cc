@@ -65,7 +65,7 @@ Result<int> ListRuns(plan::RunEngine& runs, int limit, Context& context) {
                     {""},
                     {""},
                     {""},
-                    {NameOf(run.status), StyleOfStatus(run.status)},
+                    {std::string(NameOf(run.status)), StyleOfStatus(run.status)},
                     {""},
                     {""}});
       context.err << run.cause << '\n';

@@ -71,7 +71,8 @@ Result<Json> Actions::CancelMigration(const ActionCall& call) {
   const std::string& id = call.names[1];
   MUSTER_ASSIGN(const plan::RunState run, store->runs->Find(id));
   if (run.status != RunStatus::kInProgress)
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
+    return Error{Code::kConflict,
+                 "migration '" + id + "' has ended: " + std::string(NameOf(run.status))};
   Outcome outcome(call, "migration '" + id + "' is cancelled, with everything it has started",
                   CommandOn(*store, "cancel " + Quoted(id)));
   outcome.Affects("migration", id, "ends as CANCELLED; a retry resumes it");
@@ -118,7 +119,7 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
                [this, store, id, options](const std::stop_token& stop) -> Result<std::string> {
                  MUSTER_ASSIGN(const plan::RunState ended,
                                MigrationDriver(*store, site_.env()).Retry(id, options, stop));
-                 return id + ": " + NameOf(ended.status);
+                 return id + ": " + std::string(NameOf(ended.status));
                }));
   return outcome.Take();
 }

@@ -121,11 +121,11 @@ Json RankOf(const RankView& rank) {
 Json RunActions(const SiteStore& store, const RunState& run, const Json& retry_body,
                 const std::string& why_no_retry) {
   const bool runs = run.status == RunStatus::kInProgress;
-  return {
-      {"retry", Offer(ApiPath("stores", store.number, "migrations", run.id, "retry"), retry_body,
-                      why_no_retry)},
-      {"cancel", Offer(ApiPath("stores", store.number, "migrations", run.id, "cancel"),
-                       Json::object(), runs ? "" : "the run has ended: " + NameOf(run.status))}};
+  return {{"retry", Offer(ApiPath("stores", store.number, "migrations", run.id, "retry"),
+                          retry_body, why_no_retry)},
+          {"cancel",
+           Offer(ApiPath("stores", store.number, "migrations", run.id, "cancel"), Json::object(),
+                 runs ? "" : "the run has ended: " + std::string(NameOf(run.status)))}};
 }
 
 std::string WhyNoRetry(const RunState& run) {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/metrics.h"
-#include "core/run_status.h"
+#include "muster/task.h"
 
 namespace muster::serve {
 namespace {
@@ -76,7 +76,7 @@ std::string StateMetrics(const Json& overview) {
   std::map<std::string, int> migrations;
   for (const RunStatus status :
        {RunStatus::kInProgress, RunStatus::kCompleted, RunStatus::kFailed, RunStatus::kCancelled}) {
-    migrations[NameOf(status)] = 0;
+    migrations.emplace(NameOf(status), 0);
   }
   int left = 0;
   for (const auto& [key, run] : overview["migrations"].items()) {

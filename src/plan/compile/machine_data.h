@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "muster/run_report.h"
+#include "muster/runs.h"
 
 namespace muster::plan {
 

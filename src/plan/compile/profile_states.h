@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/run_status.h"
+#include "muster/task.h"
 #include "plan/model/chain.h"
 #include "plan/model/plan.h"
 

@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "core/mutex.h"
 #include "muster/env.h"
-#include "muster/run_report.h"
+#include "muster/runs.h"
 #include "muster/store.h"
 #include "plan/compile/machine_data.h"
 #include "plan/compile/state_table.h"

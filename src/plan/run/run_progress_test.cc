@@ -1,4 +1,4 @@
-#include "muster/run_report.h"
+#include "muster/runs.h"
 
 #include <gtest/gtest.h>
 

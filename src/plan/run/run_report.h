@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "muster/run_report.h"
+#include "muster/runs.h"
 #include "plan/model/plan.h"
 #include "plan/run/run_log.h"
 

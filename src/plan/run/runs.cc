@@ -132,7 +132,8 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                                  ? "give the new one a migrationId of its own"
                                  : "'muster resume " + run.id + "' resumes it";
     return Error{Code::kConflict,
-                 "migration '" + run.id + "' already exists: " + NameOf(other->status), next};
+                 "migration '" + run.id + "' already exists: " + std::string(NameOf(other->status)),
+                 next};
   }
   // The names of its execution and of its queue were not known before.
   MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, Json::object()));

@@ -90,7 +90,8 @@ Status Runs::Cancel(const std::string& id) {
     if (!marked || marked->status != states::ExecutionStatus::kSucceeded)
       return MarkCancelled(run, {});
   }
-  return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
+  return Error{Code::kConflict,
+               "migration '" + id + "' has ended: " + std::string(NameOf(run.status))};
 }
 
 // "waiting for transform posts, which waits for the write lock of …"
@@ -120,7 +121,8 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& sa
                              std::stop_token stop) {
   MUSTER_ASSIGN(RunState run, Find(id));
   if (run.status != RunStatus::kInProgress)
-    return Error{Code::kConflict, "migration '" + id + "' has ended: " + NameOf(run.status)};
+    return Error{Code::kConflict,
+                 "migration '" + id + "' has ended: " + std::string(NameOf(run.status))};
   const std::string execution = run.execution;
   MUSTER_TRY(RequestDrain(store_, run));
   std::string said;

@@ -16,7 +16,6 @@
 #include "core/env_wrapper.h"
 #include "core/virtual_env.h"
 #include "muster/plan.h"
-#include "muster/run_report.h"
 #include "plan/compile/compile.h"
 #include "plan/compile/profile_states.h"
 #include "plan/explain/past_runs.h"

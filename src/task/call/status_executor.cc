@@ -1,7 +1,7 @@
 #include "task/call/status_executor.h"
 
+#include "core/enum_names.h"
 #include "core/record_fields.h"
-#include "core/run_status.h"
 #include "core/secrets.h"
 #include "core/url.h"
 #include "store/store.h"
@@ -26,11 +26,18 @@ struct MigrationStatus {
   bool operator==(const MigrationStatus&) const = default;
 };
 
+constexpr EnumNames<RunStatus, 4> kStatusNames{{{
+    {RunStatus::kInProgress, NameOf(RunStatus::kInProgress)},
+    {RunStatus::kCompleted, NameOf(RunStatus::kCompleted)},
+    {RunStatus::kFailed, NameOf(RunStatus::kFailed)},
+    {RunStatus::kCancelled, NameOf(RunStatus::kCancelled)},
+}}};
+
 constexpr RecordTable<MigrationStatus, 5> kTable{
     RecordFormat{kKind, 1},
     {{Required<MigrationStatus, &MigrationStatus::tenant>("tenant_id"),
       Required<MigrationStatus, &MigrationStatus::migration>("migration_id"),
-      Named<MigrationStatus, &MigrationStatus::status, kRunStatusNames>("status"),
+      Named<MigrationStatus, &MigrationStatus::status, kStatusNames>("status"),
       Field<MigrationStatus, &MigrationStatus::started_at>("started_at"),
       Field<MigrationStatus, &MigrationStatus::completed_at>("completed_at")}}};
 
@@ -59,8 +66,8 @@ Result<MigrationStatus> ReadCall(const states::TaskCall& call) {
   MUSTER_ASSIGN(const std::string name, parameters.Required("status"));
   MUSTER_ASSIGN(status.started_at, parameters.Optional("started_at"));
   MUSTER_ASSIGN(status.completed_at, parameters.Optional("completed_at"));
-  const auto known = kRunStatusNames.Find(name);
-  if (!known || *known == RunStatus::kUnreadable) {
+  const auto known = kStatusNames.Find(name);
+  if (!known) {
     return parameters.Wrong("status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
   }
   status.status = *known;
