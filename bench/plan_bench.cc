@@ -86,8 +86,8 @@ double Ours(const plan::Plan& plan, int tasks, const std::string& url, const std
   if (!store) throw std::runtime_error(store.error().ToString());
   Nothing nothing;
   states::States states(
-      **store, env, {&nothing},
-      {.owner = "bench", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)});
+      **store, {&nothing},
+      {.owner = "bench", .lease = milliseconds(15'000), .idle_wait = milliseconds(100)}, env);
   plan::Runs runs(**store, states, env);
   const auto start = Clock::now();
   const auto run = runs.Start(plan, plan.profiles.front(),

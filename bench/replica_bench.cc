@@ -86,7 +86,7 @@ class LiveWorker {
  public:
   LiveWorker(const std::string& url, const std::string& set, std::atomic<int64_t>& handled)
       : store_(Must(store::OpenStore(url, RealEnv()))),
-        log_(Must(events::OpenEventLog(url, RealEnv()))) {
+        log_(Must(events::OpenEventLog(url, {}, RealEnv()))) {
     replica::ReplicaOptions options;
     options.set = set;
     options.batch = kBatch;
@@ -130,7 +130,7 @@ class ReplicaBench {
   }
 
   int Run() {
-    log_ = Must(events::OpenEventLog(url_, RealEnv()));
+    log_ = Must(events::OpenEventLog(url_, {}, RealEnv()));
     std::vector<double> appends;
     for (int round = 0; round < options_.rounds; ++round) appends.push_back(AppendRound());
     append_ratio_ = MedianOf(appends);

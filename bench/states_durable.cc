@@ -152,8 +152,8 @@ void DurableTasks(const StatesLoad& load, const std::string& store_url, Bars& ba
   std::vector<double> ours, bare, ratios;
   for (int round = 0; round < load.rounds; ++round) {
     Echo echo;
-    states::States states(*store, RealEnv(), {&echo},
-                          {.owner = "bench", .idle_wait = milliseconds(10)});
+    states::States states(*store, {&echo}, {.owner = "bench", .idle_wait = milliseconds(10)},
+                          RealEnv());
     std::atomic<int> next = 0;
     std::stop_source done;
     std::jthread watch([&] {
@@ -166,7 +166,7 @@ void DurableTasks(const StatesLoad& load, const std::string& store_url, Bars& ba
         const std::string name = "task" + std::to_string(round) + "-" + std::to_string(i);
         Must(states.Start({.name = name, .definition = definition, .input = R"({"a":1})"}));
       }
-      Must(states.Work(done.get_token()));
+      Must(states.Work("", done.get_token()));
     }));
     bare.push_back(BareTasks(*store, load.executions, load.threads));
     ratios.push_back(bare.back() / ours.back());
@@ -178,7 +178,7 @@ void DurableTasks(const StatesLoad& load, const std::string& store_url, Bars& ba
 
 void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
   const auto store = Must(store::OpenStore(store_url, RealEnv()));
-  states::States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+  states::States states(*store, {}, {.owner = "bench", .idle_wait = milliseconds(5)}, RealEnv());
   const int64_t before = ResidentMib();
   const std::string definition =
       R"({"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":86400,"End":true}}})";
@@ -193,7 +193,7 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
   std::vector<store::Record> waiting;
   while (waiting.size() < static_cast<size_t>(load.waiting)) {
     std::stop_source stop;
-    std::jthread worker([&] { Must(states.Work(stop.get_token())); });
+    std::jthread worker([&] { Must(states.Work("", stop.get_token())); });
     std::this_thread::sleep_for(milliseconds(500));
     stop.request_stop();
     worker.join();
@@ -212,7 +212,7 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
     changes.clear();
   }
   const std::string last = "wait" + std::to_string(load.waiting - 1);
-  const double ours = InThreads(load.threads, [&](int) { Must(states.Work({}, last)); });
+  const double ours = InThreads(load.threads, [&](int) { Must(states.Work(last, {})); });
   const double bare = BareTurns(*store, load.waiting, load.threads);
   Print("  falling due together", load.waiting / ours, "a second");
   Print("  bare claims and writes", load.waiting / bare, "a second");
@@ -235,9 +235,9 @@ void LargeInput(const StatesLoad& load, Bars& bars) {
     for (int i = 0; i < more; ++i)
       input["more"].push_back({{"id", i}, {"name", "one of many"}, {"tags", {"a", "b"}}});
     const auto store = Must(store::OpenStore("memory:", RealEnv()));
-    states::States states(*store, RealEnv(), {}, {.owner = "bench", .idle_wait = milliseconds(5)});
+    states::States states(*store, {}, {.owner = "bench", .idle_wait = milliseconds(5)}, RealEnv());
     Must(states.Start({.name = "map", .definition = definition, .input = ToJsonText(input)}));
-    const double taken = InThreads(load.threads, [&](int) { Must(states.Work({}, "map")); });
+    const double taken = InThreads(load.threads, [&](int) { Must(states.Work("map", {})); });
     if (Must(states.Find("map"))->status != states::ExecutionStatus::kSucceeded)
       throw std::runtime_error("a Map failed");
     return taken;
@@ -263,12 +263,12 @@ void ManyItems(const StatesLoad& load, const std::string& store_url) {
   Echo echo(load.items);
   const int64_t before = ResidentMib();
   std::atomic<int64_t> most = before;
-  Must(states::States(*store, RealEnv(), {&echo}, {.owner = "starter"})
+  Must(states::States(*store, {&echo}, {.owner = "starter"}, RealEnv())
            .Start({.name = "map", .definition = definition, .input = "{}"}));
   const double ours = InThreads(load.threads, [&](int thread) {
     states::States states(
-        *store, RealEnv(), {&echo},
-        {.owner = "bench" + std::to_string(thread), .idle_wait = milliseconds(20)});
+        *store, {&echo}, {.owner = "bench" + std::to_string(thread), .idle_wait = milliseconds(20)},
+        RealEnv());
     std::stop_source done;
     std::jthread watch([&] {
       while (!done.stop_requested()) {
@@ -276,7 +276,7 @@ void ManyItems(const StatesLoad& load, const std::string& store_url) {
         std::this_thread::sleep_for(milliseconds(100));
       }
     });
-    Must(states.Work({}, "map"));
+    Must(states.Work("map", {}));
     done.request_stop();
   });
   if (echo.calls != load.items) throw std::runtime_error("an item was left out or taken twice");

@@ -178,7 +178,7 @@ struct EventLogOptions {
 
 // Opens a log by the URL of its database, creating it if possible; URLs are as for OpenStore.
 // kIncompatible: it has a different number of slots than requested. `env` must outlive the log.
-Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url, Env& env,
-                                               const EventLogOptions& options = {});
+Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url,
+                                               const EventLogOptions& options, Env& env);
 
 }  // namespace muster::events

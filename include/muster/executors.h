@@ -39,7 +39,7 @@ std::unique_ptr<states::TaskExecutor> NewExecutors(const std::string& store_url,
 // Checks that there are credentials and a region to sign calls of AWS with. kInvalid: what is
 // missing, and how to set it. Calls no service except the metadata service of an instance or
 // container.
-Status CheckAwsAccess(Env& env, const std::stop_token& stop);
+Status CheckAwsAccess(Env& env, std::stop_token stop);
 
 // A notification that a run has sent.
 struct SentNotification {

@@ -233,8 +233,8 @@ Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
 // `progress` gets the number of events left. Every step is durable: after a failure or a stop
 // request, call it again.
 Result<int> RebuildProjection(const ReplicaSet& set, std::shared_ptr<Projection> projection,
-                              std::stop_token stop = {},
-                              const std::function<void(int64_t left)>& progress = {});
+                              const std::function<void(int64_t left)>& progress = {},
+                              std::stop_token stop = {});
 
 // The previous version is kept up to date. The first goes back to it, the second drops the inactive
 // version and returns its number.

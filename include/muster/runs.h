@@ -95,13 +95,12 @@ struct Again {
   explicit operator bool() const { return rank || task; }
 };
 
-// Receives, for display, what is being waited for.
+// Receives, for display, what is being waited for, whenever that changes. May be empty.
 using Sayer = std::function<void(const std::string& what)>;
 
 struct ResumeOptions {
   Again again = {};
   bool accept_changes = false;  // of the plan and its scripts
-  Sayer say = {};               // may be empty
   std::string folder = {};      // for a run of an older version, which did not store its own
   std::string path = {};        // the plan's file, if it is elsewhere now
   std::map<std::string, std::string> variables = {};  // override those of the run
@@ -270,7 +269,7 @@ class RunEngine {
   // scripts has changed (the message says how). kInvalid: as for Start. kCancelled: stopped while
   // it waited.
   virtual Result<RunState> Resume(const std::string& id, const ResumeOptions& options,
-                                  std::stop_token stop) = 0;
+                                  const Sayer& say, std::stop_token stop) = 0;
 
   // The tasks that Resume would repeat although they succeeded: "extract/OBJECT",
   // "transform/SCRIPT". Changes nothing.
@@ -288,8 +287,7 @@ class RunEngine {
 
   // Ends a running one once its current tasks have ended; no more tasks begin. The run's driver
   // does it; a run without one is driven here. Returns when it has ended or a stop is requested,
-  // which leaves the request in force. `say` receives what is waited for, whenever that changes.
-  // kConflict: it has ended, or was resumed since.
+  // which leaves the request in force. kConflict: it has ended, or was resumed since.
   virtual Result<RunState> Drain(const std::string& id, const Sayer& say, std::stop_token stop) = 0;
 
   virtual Result<RunState> Find(const std::string& id) = 0;

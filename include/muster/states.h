@@ -74,8 +74,8 @@ struct StatesOptions {
 // Thread-safe. Store, env and executors must outlive it.
 class States {
  public:
-  States(store::Store& store, Env& env, std::vector<TaskExecutor*> executors,
-         StatesOptions options = {});
+  States(store::Store& store, std::vector<TaskExecutor*> executors, StatesOptions options,
+         Env& env);
   ~States();
   States(const States&) = delete;
   States& operator=(const States&) = delete;
@@ -107,10 +107,10 @@ class States {
                          const std::string& cause);
   Status SendTaskHeartbeat(const std::string& token);
 
-  // Drives executions until a stop is requested or, if `until_done` names one, until that has
-  // ended: those in the options' queue, or in the named one's. Call it from as many threads as
-  // calls may block at once.
-  Status Work(std::stop_token stop, const std::string& until_done = "");
+  // Drives executions until a stop is requested or, unless `until_done` is empty, until the
+  // execution of that name has ended: those in the options' queue, or in the named one's. Call it
+  // from as many threads as calls may block at once.
+  Status Work(const std::string& until_done, std::stop_token stop);
 
  private:
   class Impl;

@@ -102,7 +102,7 @@ class FollowTest : public ::testing::Test {
   }
 
   void OpenLog(const std::string& file) {
-    auto log = events::OpenEventLog("sqlite:" + folder_.At(file), RealEnv());
+    auto log = events::OpenEventLog("sqlite:" + folder_.At(file), {}, RealEnv());
     ASSERT_TRUE(log) << log.error().ToString();
     log_ = *std::move(log);
   }

@@ -257,7 +257,7 @@ void AddEventsCommand(Command& app, Context& context) {
     // A misspelt name must not pass as an empty log.
     const bool creates = action == "append" || action == "follow";
     MUSTER_ASSIGN(const auto log,
-                  events::OpenEventLog(options->log, context.env, {.create = creates}));
+                  events::OpenEventLog(options->log, {.create = creates}, context.env));
     if (action == "append") return Append(*log, context);
     if (action == "follow") return FollowIntoLog(*log, options->follow, context);
     if (action == "unfollow") return UnfollowIntoLog(*log, options->follow, context);

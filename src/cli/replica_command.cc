@@ -35,7 +35,7 @@ Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Cont
   const std::chrono::seconds timeout(options.timeout);
   open.file.event_options.call_timeout = timeout;
   MUSTER_ASSIGN(open.log,
-                events::OpenEventLog(open.file.events, context.env, open.file.event_options));
+                events::OpenEventLog(open.file.events, open.file.event_options, context.env));
   MUSTER_ASSIGN(open.model,
                 replica::OpenReadModel(open.file.read_model, context.env, {.usual = timeout}));
   return open;

@@ -214,12 +214,12 @@ class Operation {
                       0, [] { return TerminalWidth(2); });
     MUSTER_TRY(WarnIfNoWorker(progress));
     int64_t most = 0;
+    const auto show = [&](int64_t left) {
+      most = std::max(most, left);
+      progress.Update(static_cast<uint64_t>(most - left), static_cast<uint64_t>(most));
+    };
     MUSTER_ASSIGN(const int version,
-                  replica::RebuildProjection(set, projection_, signals.Token(), [&](int64_t left) {
-                    most = std::max(most, left);
-                    progress.Update(static_cast<uint64_t>(most - left),
-                                    static_cast<uint64_t>(most));
-                  }));
+                  replica::RebuildProjection(set, projection_, show, signals.Token()));
     progress.Finish();
     const std::string hash = replica::DefinitionHash(*projection_);
     return Say("version " + std::to_string(version) + " of " + Named() +

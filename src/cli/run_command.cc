@@ -106,8 +106,8 @@ class RunCommand {
     // A rank or task that does not exist is refused before there is any progress to show.
     if (resume.again) MUSTER_TRY(engine_->Repeats(id_, resume));
     MUSTER_TRY(Open(summary.name));
-    resume.say = [this](const std::string& what) { progress_->Say(what); };
-    MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, signals_.Token()));
+    const auto say = [this](const std::string& what) { progress_->Say(what); };
+    MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, say, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);
   }

@@ -70,8 +70,8 @@ class StatesRun {
     Opened opened;
     MUSTER_ASSIGN(opened.store, store::OpenStore(context_.store, context_.env));
     opened.states = std::make_unique<states::States>(
-        *opened.store, context_.env, std::vector<states::TaskExecutor*>{executor_.get()},
-        states::StatesOptions{.owner = "cli"});
+        *opened.store, std::vector<states::TaskExecutor*>{executor_.get()},
+        states::StatesOptions{.owner = "cli"}, context_.env);
     return opened;
   }
 

@@ -44,7 +44,7 @@ Status WorkInThreads(states::States& states, int threads, const std::stop_token&
     std::vector<std::jthread> working;
     for (Status& status : ended) {
       working.emplace_back([&states, &status, &stop, &until_done] {
-        status = GuardedThread("a worker", [&] { return states.Work(stop, until_done); });
+        status = GuardedThread("a worker", [&] { return states.Work(until_done, stop); });
       });
     }
   }
@@ -107,8 +107,8 @@ Result<int> StatesFiles::RunMocked(const std::string& definition_text, Json inpu
 // With real calls: branches wait concurrently.
 Result<int> StatesFiles::RunDurably(const std::string& definition, const std::string& input) {
   MUSTER_ASSIGN(const auto store, store::OpenStore("memory:", context_.env));
-  states::States states(*store, context_.env, {&executor_},
-                        {.owner = "run", .idle_wait = milliseconds(50)});
+  states::States states(*store, {&executor_}, {.owner = "run", .idle_wait = milliseconds(50)},
+                        context_.env);
   MUSTER_TRY(states.Start({.name = "run",
                            .definition = definition,
                            .origin = argument(),

@@ -35,7 +35,7 @@ class EventLogContract : public ::testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<EventLog> Open(int slots) const {
-    auto log = OpenEventLog(Url(), RealEnv(), {.slots = slots});
+    auto log = OpenEventLog(Url(), {.slots = slots}, RealEnv());
     if (!log) throw std::runtime_error(log.error().ToString());
     return *std::move(log);
   }
@@ -216,7 +216,7 @@ TEST_P(EventLogContract, SlotsAreReadEachFromItsOwnPositionInGlobalOrder) {
 
 // A page stays within its byte limit, except for its last event, and reading on misses none.
 TEST_P(EventLogContract, ReadsAreBoundedInBytes) {
-  log_ = *OpenEventLog(Url(), RealEnv(), {.slots = 16, .read_bytes = 1000});
+  log_ = *OpenEventLog(Url(), {.slots = 16, .read_bytes = 1000}, RealEnv());
   std::vector<StreamAppend> appends;
   for (int i = 0; i < 60; ++i) {
     // Mostly small ones, then large ones, one of them larger than a page.
@@ -386,7 +386,7 @@ TEST_P(EventLogContract, ReopenedLogHasItsEventsAndSlots) {
   }
   EXPECT_EQ(log_->slots(), 16);
   EXPECT_EQ(All().size(), 1u);
-  auto other = OpenEventLog(Url(), RealEnv(), {.slots = 32});
+  auto other = OpenEventLog(Url(), {.slots = 32}, RealEnv());
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Code::kIncompatible);
 }
@@ -400,7 +400,7 @@ TEST_P(EventLogContract, NewerTablesAreRefused) {
   } else {
     Server().Exec("INSERT INTO " + space_ + ".event_log_version VALUES (99)");
   }
-  const auto log = OpenEventLog(Url(), RealEnv());
+  const auto log = OpenEventLog(Url(), {}, RealEnv());
   ASSERT_FALSE(log);
   EXPECT_EQ(log.error().code, Code::kIncompatible);
   EXPECT_NE(log.error().message.find("the event log"), std::string::npos) << log.error().message;

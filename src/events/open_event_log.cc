@@ -3,8 +3,8 @@
 
 namespace muster::events {
 
-Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text, Env& env,
-                                               const EventLogOptions& options) {
+Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& text,
+                                               const EventLogOptions& options, Env& env) {
   auto url = store::ParseStoreUrl(text);
   if (!url) return url.error().Within("event log");
   if (options.slots < 0 || options.slots > kMaxSlots) {

@@ -43,7 +43,7 @@ class PostgresTable : public ::testing::Test {
 
   EventTable Names() const { return {.table = table_}; }
   std::unique_ptr<EventLog> Open(const EventTable& names) {
-    auto log = OpenEventLog(Server().Url(), RealEnv(), {.slots = 8, .table = names});
+    auto log = OpenEventLog(Server().Url(), {.slots = 8, .table = names}, RealEnv());
     if (!log) throw std::runtime_error(log.error().ToString());
     return *std::move(log);
   }
@@ -144,7 +144,7 @@ TEST_F(PostgresTable, LargeTableIsReadAndCountedInTime) {
                      " (aggregate_type, aggregate_id, aggregate_version, event_type) SELECT 'o',"
                      " lpad((n % 1000)::text, 32, '0')::uuid, n / 1000, 'T'"
                      " FROM generate_series(0, 79999) n");
-  auto opened = OpenEventLog(Server().Url(), RealEnv(), {.slots = 128, .table = Names()});
+  auto opened = OpenEventLog(Server().Url(), {.slots = 128, .table = Names()}, RealEnv());
   ASSERT_TRUE(opened) << opened.error().ToString();
   std::vector<SlotPosition> from;
   for (int slot = 0; slot < 128; slot += 2) from.push_back({slot, 0});
@@ -192,7 +192,7 @@ TEST_P(PostgresLayout, PayloadsAreRead) {
     Sql(*session, "CREATE TABLE " + names.table + "_p PARTITION OF " + names.table + " DEFAULT");
   }
   Sql(*session, "INSERT INTO " + names.table + " " + layout.insert);
-  auto log = OpenEventLog(Server().Url(), RealEnv(), {.slots = 8, .table = names});
+  auto log = OpenEventLog(Server().Url(), {.slots = 8, .table = names}, RealEnv());
   ASSERT_TRUE(log) << log.error().ToString();
   auto page = (*log)->ReadAll(0, 10);
   ASSERT_TRUE(page) << page.error().ToString();
@@ -329,12 +329,12 @@ TEST_F(PostgresTable, ViewsAndNonPositivePositionsAreRefused) {
   Sql(*session_, "CREATE VIEW " + table_ + "_view AS SELECT * FROM " + table_);
   EventTable names = Names();
   names.table += "_view";
-  auto view = OpenEventLog(Server().Url(), RealEnv(), {.table = names});
+  auto view = OpenEventLog(Server().Url(), {.table = names}, RealEnv());
   ASSERT_FALSE(view);
   EXPECT_NE(view.error().message.find("is not a table"), std::string::npos) << view.error().message;
   Sql(*session_, "ALTER SEQUENCE " + table_ + "_global_position_seq MINVALUE 0 RESTART 0");
   Insert(*session_, 1, 1);
-  auto zero = OpenEventLog(Server().Url(), RealEnv(), {.table = Names()});
+  auto zero = OpenEventLog(Server().Url(), {.table = Names()}, RealEnv());
   ASSERT_FALSE(zero);
   EXPECT_NE(zero.error().message.find("at position 0"), std::string::npos) << zero.error().message;
 }
@@ -367,7 +367,7 @@ TEST_F(PostgresTable, LagWithoutTimesHasUnknownAge) {
 TEST_F(PostgresTable, WrongColumnIsRefusedByName) {
   EventTable names = Names();
   names.version = "revision";
-  auto log = OpenEventLog(Server().Url(), RealEnv(), {.table = names});
+  auto log = OpenEventLog(Server().Url(), {.table = names}, RealEnv());
   ASSERT_FALSE(log);
   EXPECT_NE(log.error().message.find("revision"), std::string::npos) << log.error().message;
 }
@@ -395,7 +395,7 @@ TEST_F(PostgresTable, LateCommitIsAwaitedAndRollbackIsNot) {
 
 TEST_F(PostgresTable, OwnLogAwaitsLateCommitsButNotRollbacks) {
   const std::string space = "l" + table_;
-  auto opened = OpenEventLog(Server().Url() + "?namespace=" + space, RealEnv());
+  auto opened = OpenEventLog(Server().Url() + "?namespace=" + space, {}, RealEnv());
   ASSERT_TRUE(opened) << opened.error().ToString();
   EventLog& log = **opened;
   const auto append = [&](const std::string& stream) {
@@ -438,7 +438,7 @@ TEST(PostgresStandby, IsRefusedUntilItIsPromoted) {
   const std::string reason = testing::PostgresServer::Unavailable();
   if (!reason.empty()) GTEST_SKIP() << "no PostgreSQL: " << reason;
   testing::PostgresServer server;
-  auto log = OpenEventLog(server.Url(), RealEnv());
+  auto log = OpenEventLog(server.Url(), {}, RealEnv());
   ASSERT_TRUE(log) << log.error().ToString();
   const StreamAppend append{"s", kAnyVersion, {{"T"}}};
   ASSERT_TRUE((*log)->Append({&append, 1}));
@@ -449,13 +449,13 @@ TEST(PostgresStandby, IsRefusedUntilItIsPromoted) {
                          .id = "id",
                          .type = "type",
                          .time = "time"};
-  auto table = OpenEventLog(server.Url(), RealEnv(), {.table = names});
+  auto table = OpenEventLog(server.Url(), {.table = names}, RealEnv());
   ASSERT_TRUE(table) << table.error().ToString();
   const SlotPosition from{SlotOf("s", kDefaultSlots), 0};
 
   server.BecomeStandby();
   for (const auto& options : {EventLogOptions{}, EventLogOptions{.table = names}}) {
-    auto refused = OpenEventLog(server.Url(), RealEnv(), options);
+    auto refused = OpenEventLog(server.Url(), options, RealEnv());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kReadOnly);
     EXPECT_NE(refused.error().message.find("standby"), std::string::npos);

@@ -55,7 +55,7 @@ class FollowerBatches : public ::testing::Test {
   };
 
   void SetUp() override {
-    auto log = events::OpenEventLog("memory:", env_, {.slots = 4});
+    auto log = events::OpenEventLog("memory:", {.slots = 4}, env_);
     ASSERT_TRUE(log);
     log_ = *std::move(log);
   }

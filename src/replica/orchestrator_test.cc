@@ -126,7 +126,7 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
       url_.replace(url_.rfind('/') + 1, std::string::npos, database);
     }
     store_ = OpenOwnStore();
-    log_ = Must(events::OpenEventLog(url_, RealEnv(), {.slots = 16}));
+    log_ = Must(events::OpenEventLog(url_, {.slots = 16}, RealEnv()));
     model_ = Must(OpenReadModel(url_, RealEnv()));
   }
   // The workers' store: beside log and read model by default.
@@ -237,7 +237,7 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
     strategy_ = strategy;
     workers_.clear();
     std::jthread appender([&](std::stop_token stop) {
-      auto own = Must(events::OpenEventLog(url_, RealEnv()));
+      auto own = Must(events::OpenEventLog(url_, {}, RealEnv()));
       while (!stop.stop_requested()) {
         std::vector<events::StreamAppend> appends;
         for (int s = 0; s < 40; ++s) {
@@ -401,7 +401,7 @@ TEST_P(ReplicaSets, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
     const pid_t child = fork();
     if (child == 0) {
       auto store = Must(store::OpenStore(url_, RealEnv()));
-      auto log = Must(events::OpenEventLog(url_, RealEnv()));
+      auto log = Must(events::OpenEventLog(url_, {}, RealEnv()));
       auto recorder = std::make_shared<Recorder>();
       recorder->before = [](const events::Event& event) {
         if (event.stream == "stream-7" && event.version == 2) _exit(66);
@@ -503,7 +503,7 @@ TEST_P(ReplicaSets, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   has_effects_ = true;
   std::atomic<int> appended = 0;
   std::jthread appender([&](std::stop_token stop) {
-    auto own = Must(events::OpenEventLog(url_, RealEnv()));
+    auto own = Must(events::OpenEventLog(url_, {}, RealEnv()));
     while (!stop.stop_requested()) {
       std::vector<events::StreamAppend> appends;
       for (int s = 0; s < 40; ++s) {
@@ -654,7 +654,7 @@ TEST_P(ReplicaSets, EmbeddersPauseReadTheStatusAndRebuild) {
   EXPECT_EQ(RebuildProjection(set, worker.recorder).error().code, Code::kConflict);
   ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
   int64_t left = -1;
-  EXPECT_EQ(Must(RebuildProjection(set, worker.recorder, {}, [&](int64_t now) { left = now; })), 2);
+  EXPECT_EQ(Must(RebuildProjection(set, worker.recorder, [&](int64_t now) { left = now; }, {})), 2);
   EXPECT_GE(left, 0);
   EXPECT_TRUE(AwaitAll("record_2")) << Count("record_2");
   ASSERT_TRUE(RollBackRebuild(set, worker.recorder));
@@ -670,7 +670,7 @@ TEST_P(ReplicaSets, AnotherLogThanTheCheckpointsWereMadeFromStopsTheWorker) {
   ASSERT_TRUE(AwaitAll()) << Count();
   Stop(first);
   const std::string url = url_ + "?namespace=restored";
-  log_ = Must(events::OpenEventLog(url, RealEnv(), {.slots = 16}));
+  log_ = Must(events::OpenEventLog(url, {.slots = 16}, RealEnv()));
   Append(120);
   Running& second = Start();
   second.thread.join();
@@ -705,7 +705,7 @@ TEST_P(ReplicaSets, AfterTheLogWasReplacedAResetAndAFinishedRebuildAreEnough) {
                               .error = "why"}));
   EXPECT_EQ(FinishRebuild(set(), first.recorder).error().code, Code::kConflict);
 
-  log_ = Must(events::OpenEventLog(url_ + "?namespace=restored", RealEnv(), {.slots = 16}));
+  log_ = Must(events::OpenEventLog(url_ + "?namespace=restored", {.slots = 16}, RealEnv()));
   Append(120);
   ASSERT_TRUE(ResetProjection(*store_, *log_, *model_, "set", *first.recorder));
   const SetStatus status = Must(StatusOf(*store_, *log_, *model_, "set", {"record"}));
@@ -760,7 +760,7 @@ TEST_P(ReplicaSets, WhatDoesNotFitTheSetIsRefused) {
   ASSERT_FALSE(renamed);
   EXPECT_EQ(renamed.error().code, Code::kIncompatible);
   EXPECT_NE(renamed.error().message.find("record"), std::string::npos);
-  auto small = Must(events::OpenEventLog("memory:", RealEnv(), {.slots = 4}));
+  auto small = Must(events::OpenEventLog("memory:", {.slots = 4}, RealEnv()));
   Status slots = refused(*small, "record");
   ASSERT_FALSE(slots);
   EXPECT_EQ(slots.error().code, Code::kIncompatible);
@@ -942,7 +942,7 @@ TEST_P(SharedRowsSet, ATableWhoseOwnerDeletesTheNewestEventsIsFollowedOn) {
                                  .payload = "",
                                  .metadata = "",
                                  .time = ""};
-  log_ = Must(events::OpenEventLog(url_, RealEnv(), {.slots = 16, .table = table}));
+  log_ = Must(events::OpenEventLog(url_, {.slots = 16, .table = table}, RealEnv()));
   insert(1, 20);
   Running& first = Start();
   ASSERT_TRUE(Await([&] { return Count() == "20"; })) << Count();

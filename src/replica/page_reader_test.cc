@@ -15,7 +15,7 @@ constexpr size_t kBytes = 1024 * 1024;
 class PageReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto log = events::OpenEventLog("memory:", RealEnv());
+    auto log = events::OpenEventLog("memory:", {}, RealEnv());
     ASSERT_TRUE(log) << log.error().ToString();
     log_ = *std::move(log);
     for (int slot = 0; slot < log_->slots(); ++slot) start_.push_back({slot, 0});

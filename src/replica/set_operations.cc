@@ -26,8 +26,8 @@ Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
 }
 
 Result<int> RebuildProjection(const ReplicaSet& set, std::shared_ptr<Projection> projection,
-                              std::stop_token stop,
-                              const std::function<void(int64_t left)>& progress) {
+                              const std::function<void(int64_t left)>& progress,
+                              std::stop_token stop) {
   MUSTER_ASSIGN(const auto model,
                 OpenReadModel(set.read_model, set.env, {.usual = set.call_timeout}));
   Rebuild rebuild = RebuildOf(set, *model, std::move(projection));

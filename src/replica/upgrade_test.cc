@@ -45,7 +45,7 @@ class Upgrade : public ::testing::Test {
 
 TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {
   const auto store = Must(store::OpenStore(url(), RealEnv()));
-  const auto log = Must(events::OpenEventLog(url(), RealEnv()));
+  const auto log = Must(events::OpenEventLog(url(), {}, RealEnv()));
   const auto model = Must(OpenReadModel(url(), RealEnv()));
   const Instance instance{"set", "seen", 1};
   const SetView before = Must(ReadSet(*store, "set"));

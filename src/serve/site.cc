@@ -23,7 +23,7 @@ Result<std::string> Site::AddStore(const std::string& url, store::Store* shared,
   }
   added.make_executor = [make = options.make_executor, url] { return make(url); };
   added.states = std::make_unique<states::States>(
-      *added.store, env_, std::vector<states::TaskExecutor*>(), states::StatesOptions{});
+      *added.store, std::vector<states::TaskExecutor*>(), states::StatesOptions{}, env_);
   added.runs = std::make_unique<plan::Runs>(*added.store, *added.states, env_);
   return added.number;
 }
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Site>> Site::Open(const SiteOptions& options, Env& env) {
         replica.file.store.value_or(options.stores.empty() ? "" : options.stores.front());
     MUSTER_ASSIGN(replica.store, site->AddStore(url, nullptr, options));
     MUSTER_ASSIGN(replica.log,
-                  events::OpenEventLog(replica.file.events, env, replica.file.event_options));
+                  events::OpenEventLog(replica.file.events, replica.file.event_options, env));
     MUSTER_ASSIGN(replica.model, replica::OpenReadModel(replica.file.read_model, env));
     for (const auto& projection : replica.file.projections) {
       replica.projections.push_back(projection->name());

@@ -32,7 +32,7 @@ class PlanUser {
         threads_(manner.threads),
         executor_(world.NewExecutor()),
         gate_({executor_.get()}),
-        states_(world.store(), env, {&gate_}, OptionsOf(name)),
+        states_(world.store(), {&gate_}, OptionsOf(name), env),
         runs_(world.store(), states_, env, manner.gated ? &gate_ : nullptr) {}
 
   void Use(std::stop_token stop) {
@@ -45,7 +45,7 @@ class PlanUser {
   // Resumes with an edited plan: never allowed.
   void UseEdited(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
-      const auto run = runs_.Resume(PlanWorld::kMigration, world_.edited(), {}, stop);
+      const auto run = runs_.Resume(PlanWorld::kMigration, world_.edited(), {}, {}, stop);
       if (run) return sim_.Violate("R", "a run was resumed with another plan");
       if (run.error().code == Code::kConflict) {
         if (run.error().message.find("has changed") == std::string::npos)
@@ -60,7 +60,7 @@ class PlanUser {
   // Asks for a run that a later version has begun: must not be touched.
   void UseNewer(std::stop_token stop) {
     while (!stop.stop_requested()) {
-      const auto run = runs_.Resume(kNewer, world_.plan(), {}, stop);
+      const auto run = runs_.Resume(kNewer, world_.plan(), {}, {}, stop);
       if (run) return sim_.Violate("R", "the run of a newer version was resumed");
       if (!IsTransient(run.error().code)) {
         if (run.error().message.find("newer version") == std::string::npos)
@@ -120,7 +120,7 @@ class PlanUser {
       if (begun) return *begun;
       if (begun.error().code != Code::kConflict) return Refused(begun.error());
     }
-    const auto run = runs_.Resume(PlanWorld::kMigration, world_.plan(), {}, stop);
+    const auto run = runs_.Resume(PlanWorld::kMigration, world_.plan(), {}, {}, stop);
     if (run) return *run;
     return Refused(run.error());
   }
@@ -235,7 +235,7 @@ class PlanWorkloadImpl final : public Workload {
                       {.inline_ranks = true});
     Json definition = compiled.main.definition;
     definition["Comment"] = "of an older version";
-    states::States states(world_->store(), env, {}, OptionsOf("elder"));
+    states::States states(world_->store(), {}, OptionsOf("elder"), env);
     while (!stop.stop_requested()) {
       const Status started = states.Start({.name = run.execution,
                                            .definition = definition.dump(),

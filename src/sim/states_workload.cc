@@ -70,13 +70,14 @@ class StatesWorkloadImpl final : public Workload {
  private:
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     const auto service = world_->NewService(name);
-    states::States states(world_->store(), env, {service.get()},
+    states::States states(world_->store(), {service.get()},
                           {.owner = name,
                            .lease = kLease,
                            .max_lease = seconds(120),
                            .idle_wait = seconds(5),
                            .max_attempts = 1'000,
-                           .batch = 4});
+                           .batch = 4},
+                          env);
     for (const auto& [run, input] : world_->inputs()) {
       while (!stop.stop_requested()) {
         const Status started =
@@ -96,14 +97,14 @@ class StatesWorkloadImpl final : public Workload {
         sim_->Sometimes("45 a different start of the same name is refused");
     }
     for (const auto& [run, input] : world_->inputs()) {
-      const Status worked = states.Work(stop, run);
+      const Status worked = states.Work(run, stop);
       if (!worked) Violate("V", name + " gave up: " + worked.error().message);
     }
   }
 
   // Answers callbacks, sooner or later.
   void Answer(Env& env, std::stop_token stop) {
-    states::States states(world_->store(), env, {});
+    states::States states(world_->store(), {}, {}, env);
     while (!stop.stop_requested() && !world_->AllEnded()) {
       for (const std::string& token : std::set<std::string>(world_->asked())) {
         // Once an answer was acknowledged it is not sent again.
@@ -118,7 +119,7 @@ class StatesWorkloadImpl final : public Workload {
 
   void StopOne(Env& env, std::stop_token stop, nanoseconds after) {
     env.Sleep(after, stop);
-    states::States states(world_->store(), env, {});
+    states::States states(world_->store(), {}, {}, env);
     while (!stop.stop_requested() && stop_answer_.empty()) {
       ++stop_tries_;
       const Status answer = states.Stop(stopped_, "Stopped", "by request");

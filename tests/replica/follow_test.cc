@@ -64,7 +64,7 @@ class FollowedTable : public ::testing::Test {
   // Follows the counters by their events; adds a failure for each that does not fit.
   std::map<std::string, int64_t> Replay() const {
     std::map<std::string, int64_t> counters;
-    auto log = events::OpenEventLog(Log(), RealEnv(), {.create = false});
+    auto log = events::OpenEventLog(Log(), {.create = false}, RealEnv());
     if (!log) throw std::runtime_error(log.error().ToString());
     for (int64_t after = 0;;) {
       const auto page = (*log)->ReadAll(after, 1'000);

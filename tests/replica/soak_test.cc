@@ -142,7 +142,7 @@ void AppendUntil(const std::string& url, int number, std::atomic<int64_t>& appen
   std::unique_ptr<events::EventLog> log;
   while (!stop.stop_requested()) {
     if (!log) {
-      auto opened = events::OpenEventLog(url, env);
+      auto opened = events::OpenEventLog(url, {}, env);
       if (!opened) {
         env.Sleep(100ms, stop);
         continue;
@@ -227,7 +227,7 @@ TEST_F(Soak, EveryEventIsHandledOnceAndInOrderDespiteFailures) {
   }
   appenders.clear();
   ASSERT_TRUE(replica::ScaleSet(**store, "soak", std::nullopt));
-  auto log = events::OpenEventLog(url, env);
+  auto log = events::OpenEventLog(url, {}, env);
   auto model = replica::OpenReadModel(url, env);
   ASSERT_TRUE(log && model);
   const auto end = env.MonoNow() + 90s;

@@ -71,7 +71,7 @@ Result<Json> ExplainPlan(const std::string& path, store::Store& past, const Plan
                          Env& env) {
   MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
   MUSTER_ASSIGN(const Profile* profile, plan.FindProfile(options.profile));
-  states::States states(past, env, {});
+  states::States states(past, {}, {}, env);
   MUSTER_ASSIGN(const PastRuns runs, ReadPastRuns(past, states, plan, *profile));
   MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options, &runs));
   Json json = ToJson(outlook);

@@ -75,7 +75,7 @@ class OldRunsTest : public ::testing::Test {
   }
 
   RunStatus ResumeAndDrive(const std::string& id) {
-    const auto run = runs.Resume(id, plan, {}, {});
+    const auto run = runs.Resume(id, plan, {}, {}, {});
     if (!run) throw std::runtime_error(run.error().ToString());
     return runs.Drive(*run, 2, {})->status;
   }
@@ -83,7 +83,7 @@ class OldRunsTest : public ::testing::Test {
   std::unique_ptr<store::Store> store = *store::OpenStore("memory:", RealEnv());
   Recorder tasks;
   TaskGate gate{{&tasks}};
-  states::States states{*store, RealEnv(), {&gate}, {.idle_wait = milliseconds(5)}};
+  states::States states{*store, {&gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
   Runs runs{*store, states, RealEnv(), &gate};
   const Plan plan = TheirPlan();
 };

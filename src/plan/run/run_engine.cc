@@ -25,9 +25,10 @@ class StoreRunEngine final : public RunEngine {
                  const RunEngineOptions& options, Env& env)
       : threads_(options.threads),
         gate_(std::move(executors)),
-        states_(store, env, {&gate_},
+        states_(store, {&gate_},
                 states::StatesOptions{
-                    .owner = options.owner, .lease = kRunLease, .idle_wait = milliseconds(100)}),
+                    .owner = options.owner, .lease = kRunLease, .idle_wait = milliseconds(100)},
+                env),
         runs_(store, states_, env, &gate_) {}
 
   Result<RunState> Start(const std::string& path, const StartOptions& options) override {
@@ -36,10 +37,10 @@ class StoreRunEngine final : public RunEngine {
     return runs_.Start(plan, *profile, options.inputs, options.folder);
   }
 
-  Result<RunState> Resume(const std::string& id, const ResumeOptions& options,
+  Result<RunState> Resume(const std::string& id, const ResumeOptions& options, const Sayer& say,
                           std::stop_token stop) override {
     MUSTER_ASSIGN(const Plan plan, PlanOf(id, options));
-    return runs_.Resume(id, plan, options, std::move(stop));
+    return runs_.Resume(id, plan, options, say, std::move(stop));
   }
 
   Result<std::vector<std::string>> Repeats(const std::string& id,

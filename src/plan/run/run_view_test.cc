@@ -59,7 +59,7 @@ class RunViewTest : public ::testing::Test {
  protected:
   std::unique_ptr<store::Store> store = *store::OpenStore("memory:", RealEnv());
   ViewedTasks tasks;
-  states::States states{*store, RealEnv(), {&tasks}, {.idle_wait = milliseconds(5)}};
+  states::States states{*store, {&tasks}, {.idle_wait = milliseconds(5)}, RealEnv()};
   Runs runs{*store, states, RealEnv()};
   const Plan plan = ThreeRanks();
 
@@ -126,7 +126,7 @@ TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
   tasks.failing = {"Extract-2-B"};
   Start(true);
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   const RunView view = runs.View("m").value();

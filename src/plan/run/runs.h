@@ -51,7 +51,7 @@ class Runs {
   // changed, and what depends on it (see Invalidate). kConflict: another process drives it, it is
   // completed, or the plan or one of its scripts has changed (the message says how).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
-                          std::stop_token stop);
+                          const Sayer& say, std::stop_token stop);
 
   // The tasks that Resume would repeat although they succeeded, by key.
   Result<std::vector<std::string>> DoneAgain(const std::string& id, const Plan& plan,

@@ -71,7 +71,7 @@ Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   }
   // A conflict: another process is cancelling it too.
   if (!begun && begun.error().code != Code::kConflict) return begun;
-  MUSTER_TRY(states_.Work(stop, name));
+  MUSTER_TRY(states_.Work(name, stop));
   MUSTER_ASSIGN(const auto marked, states_.Find(name));
   if (marked && marked->status == states::ExecutionStatus::kSucceeded) return {};
   return Error{Code::kUnavailable,

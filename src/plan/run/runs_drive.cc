@@ -127,7 +127,7 @@ Status Runs::DriveHeld(const RunState& run, int threads, bool draining,
   });
   for (Status& status : ended) {
     all.emplace_back([&] {
-      status = Guarded(name, [&] { return states_.Work(halt.get_token(), run.execution); });
+      status = Guarded(name, [&] { return states_.Work(run.execution, halt.get_token()); });
       if (--working == 0) done.request_stop();
     });
   }

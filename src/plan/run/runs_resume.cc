@@ -83,7 +83,7 @@ Result<std::vector<std::string>> Runs::DoneAgain(const std::string& id, const Pl
 }
 
 Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
-                              std::stop_token stop) {
+                              const Sayer& say, std::stop_token stop) {
   MUSTER_ASSIGN(const store::Record before, Read(id));
   MUSTER_ASSIGN(const RunState seen, Describe(before));
   if (!PLANTED_BUG(plans_are_not_pinned) && !IsPinned(before, plan) && !options.accept_changes) {
@@ -94,7 +94,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   }
   MUSTER_TRY(TasksOf(plan, options.again));
   if (seen.status == RunStatus::kCompleted && !options.again) return IsCompleted(id);
-  MUSTER_ASSIGN(const store::Record record, Take(id, options.say, stop));
+  MUSTER_ASSIGN(const store::Record record, Take(id, say, stop));
   MUSTER_ASSIGN(RunState run, Describe(record));
   auto resumed = ResumeHeld(record, run, seen.hash, plan, options);
   if (!resumed) Release(run);

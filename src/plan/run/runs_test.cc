@@ -126,7 +126,7 @@ class RunsTest : public ::testing::Test {
   std::unique_ptr<store::Store> store = *store::OpenStore("memory:", RealEnv());
   Tasks tasks;
   TaskGate gate{{&tasks}};
-  states::States states{*store, RealEnv(), {&gate}, {.idle_wait = milliseconds(5)}};
+  states::States states{*store, {&gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
   Runs runs{*store, states, RealEnv(), &gate};
   const Plan plan = TwoRanks();
 
@@ -358,14 +358,14 @@ TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
     EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   }
   tasks.failing = {"Transform-2-load-c"};
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
   // The other way round: the attempt is there first.
-  const auto third = runs.Resume("m", plan, {}, {});
+  const auto third = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(third) << third.error().ToString();
   EXPECT_EQ(runs.Drive(*third, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
@@ -408,7 +408,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
                               .definition = ToJsonText(compiled.main.definition),
                               .machine = plan.name,
                               .input = ToJsonText(Json(InputsOf(id)))}));
-    ASSERT_TRUE(states.Work({}, id));
+    ASSERT_TRUE(states.Work(id, {}));
     store_as_older(id, 1);
   };
   tasks.failing = {"Extract-1-B"};
@@ -421,7 +421,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   store_as_older("m", 2);
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
-  const auto resumed = runs.Resume("m", plan, {}, {});
+  const auto resumed = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(resumed) << resumed.error().ToString();
   EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempt, 2);
@@ -434,11 +434,11 @@ TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   EXPECT_EQ(failed.status, RunStatus::kFailed);
   EXPECT_EQ(failed.error, "RankFailed");
   tasks.failing = {"Transform-2-load-c"};
-  auto again = runs.Resume("m", plan, {}, {});
+  auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
-  again = runs.Resume("m", plan, {}, {});
+  again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
@@ -473,7 +473,7 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
   tasks.failing = {last};
   ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
-  const auto again = runs.Resume("m", lane, {}, {});
+  const auto again = runs.Resume("m", lane, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   for (const auto& [state, calls] : tasks.calls()) {
@@ -514,7 +514,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   EXPECT_EQ(report->ranks[0].failure->error, "Reconcile.Mismatch");
   EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
   tasks.failing = {};
-  const auto again = runs.Resume("m", wide, {}, {});
+  const auto again = runs.Resume("m", wide, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   ended = *runs.Drive(*again, 2, {});
   ASSERT_EQ(ended.status, RunStatus::kCompleted) << ended.cause;
@@ -522,7 +522,8 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
   for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
   // Of an attempt that does one task again, too.
-  const auto retried = runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {});
+  const auto retried =
+      runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   report = runs.Report(*runs.Drive(*retried, 2, {}));
   EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
@@ -534,32 +535,32 @@ TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
   RunWhole();
   tasks.failing = {};
   const Plan changed = TwoRanks("2");
-  const auto refused = runs.Resume("m", changed, {}, {});
+  const auto refused = runs.Resume("m", changed, {}, {}, {});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("objects.A.rows: 1 → 2"), std::string::npos)
       << refused.error().message;
-  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {});
+  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
 }
 
 TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
   RunWhole();
-  EXPECT_EQ(runs.Resume("m", plan, {}, {}).error().code, Code::kConflict);
-  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {});
+  EXPECT_EQ(runs.Resume("m", plan, {}, {}, {}).error().code, Code::kConflict);
+  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 1);
   EXPECT_EQ(calls["Extract-2-C"], 2);
-  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}).error().message,
+  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}, {}).error().message,
             "there is no task 'nobody'");
 }
 
 TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
   RunWhole();
   const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
-  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(retried->invalidated, (std::vector<std::string>{"extract/A", "transform/load-a"}));
   EXPECT_EQ(*foreseen, retried->invalidated);
@@ -581,13 +582,13 @@ TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
   ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 1);
   tasks.failing = {"Extract-2-C"};
-  const auto again = runs.Resume("m", going_on, {}, {});
+  const auto again = runs.Resume("m", going_on, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   ASSERT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 2);
   tasks.failing = {};
-  const auto last = runs.Resume("m", going_on, {}, {});
+  const auto last = runs.Resume("m", going_on, {}, {}, {});
   ASSERT_TRUE(last) << last.error().ToString();
   EXPECT_EQ(runs.Drive(*last, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
@@ -604,12 +605,12 @@ TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
   tasks.failing = {};
   Plan edited = pinned;
   edited.scripts.at("load-a").sha256 = "two";
-  const auto refused = runs.Resume("m", edited, {}, {});
+  const auto refused = runs.Resume("m", edited, {}, {}, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kConflict);
   EXPECT_NE(refused.error().message.find("the script load-a: a.sql was edited"), std::string::npos)
       << refused.error().message;
-  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->invalidated, std::vector<std::string>{"transform/load-a"});
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
@@ -631,7 +632,7 @@ TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
   tasks.Release("Transform-1-load-a");
   Plan edited = plan;
   edited.scripts.at("load-a").sha256 = "two";
-  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {});
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {}, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->attempt, 2);
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
@@ -649,7 +650,7 @@ TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
   ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
   Plan looked_into = plan;
   looked_into.scripts.at("load-a").sha256 = "one";
-  const auto again = runs.Resume("m", looked_into, {}, {});
+  const auto again = runs.Resume("m", looked_into, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
@@ -664,7 +665,7 @@ TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
   EXPECT_EQ(tasks.statuses(), std::vector<std::string>{"CANCELLED"});
   EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
   Expire();
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
@@ -703,7 +704,7 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
   EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
@@ -779,7 +780,7 @@ TEST_F(RunsTest, AWishToDrainThatNamesAnEarlierAttemptIsDroppedWithAMessage) {
   StoreWithALateWish late(*store, [&] {
     ASSERT_TRUE(runs.Cancel("m"));
     Expire();
-    ASSERT_TRUE(runs.Resume("m", plan, {}, {}));
+    ASSERT_TRUE(runs.Resume("m", plan, {}, {}, {}));
   });
   Runs other(late, states, RealEnv(), &gate);
   std::stop_source stop;
@@ -806,7 +807,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
   EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
@@ -816,7 +817,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(calls["Reconcile-Rank1"], 2);
   EXPECT_EQ(calls["Reconcile-Rank2"], 1);
   // What is done again is reconciled again, and nothing else.
-  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   calls = tasks.calls();
@@ -884,7 +885,7 @@ TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
   tasks.failing = {"Extract-1-B"};
   const RunState first = RunWhole();
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {});
+  const auto again = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.FirstStart(), first.FirstStart());
@@ -923,16 +924,15 @@ TEST(RunsLease, ADriverThatDisappearsIsReplacedWhenItsLeaseEnds) {
   VirtualEnv env{WallTime(std::chrono::hours(1'000))};
   const auto store = *store::OpenStore("memory:", env);
   Tasks tasks;
-  states::States states(*store, env, {&tasks});
+  states::States states(*store, {&tasks}, {}, env);
   const Plan plan = TwoRanks();
   Runs gone(*store, states, env);
   ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
   const WallTime before = env.WallNow();
   Runs next(*store, states, env);
   std::vector<std::string> said;
-  ResumeOptions options;
-  options.say = [&](const std::string& what) { said.push_back(what); };
-  const auto run = next.Resume("m", plan, options, {});
+  const auto say = [&](const std::string& what) { said.push_back(what); };
+  const auto run = next.Resume("m", plan, {}, say, {});
   ASSERT_TRUE(run) << run.error().ToString();
   EXPECT_EQ(run->attempt, 1);
   EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
@@ -979,7 +979,7 @@ TEST_F(RunsTest, AProcessThatLostItsRunStopsAndSaysSo) {
   tasks.AwaitCall("Extract-1-A");
   Expire();
   Runs next(*store, states, RealEnv());
-  const auto taken = next.Resume("m", plan, {}, {});
+  const auto taken = next.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(taken) << taken.error().ToString();
   const store::Record held = store->Get(kRunKind, "m").value().value();
   env.Wake();
@@ -1022,7 +1022,7 @@ TEST_F(RunsTest, ALostReplyDoesNotHideThatARunOrAnAttemptWasWritten) {
   ASSERT_EQ(unlucky.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   losing.left = 1;
-  const auto again = unlucky.Resume("m", plan, {}, {});
+  const auto again = unlucky.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(losing.left, 0);
   EXPECT_EQ(again->attempt, 2);
@@ -1049,14 +1049,14 @@ TEST(RunsLease, ClaimOfUnknownOutcomeIsRepeated) {
   const auto truth = *store::OpenStore("memory:", env);
   StoreThatLosesAClaim store(*truth);
   Tasks tasks;
-  states::States states(store, env, {&tasks});
+  states::States states(store, {&tasks}, {}, env);
   const Plan plan = TwoRanks();
   Runs gone(store, states, env);
   ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
   env.Pass(std::chrono::minutes(5));
   const WallTime before = env.WallNow();
   Runs next(store, states, env);
-  const auto run = next.Resume("m", plan, {}, {});
+  const auto run = next.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(run) << run.error().ToString();
   // It is ours by the claim whose answer was lost, not by another one once that has expired.
   EXPECT_LT(env.WallNow() - before, std::chrono::seconds(1));

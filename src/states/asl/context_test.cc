@@ -110,7 +110,7 @@ TEST(Context, BranchesSeeTheInputOfTheirOwnExecution) {
         "P":{"Type":"Pass","End":true,"Parameters":{
           "own.$":"$$.Execution.Input.own","name.$":"$$.Execution.Name"}}}}}}})";
   const auto store = store::OpenStore("memory:", RealEnv()).value();
-  States states(*store, RealEnv(), {}, {.owner = "test", .idle_wait = milliseconds(5)});
+  States states(*store, {}, {.owner = "test", .idle_wait = milliseconds(5)}, RealEnv());
   // More than whose inputs a thread remembers.
   constexpr int kExecutions = 9;
   for (int i = 0; i < kExecutions; ++i) {
@@ -123,7 +123,7 @@ TEST(Context, BranchesSeeTheInputOfTheirOwnExecution) {
     for (int i = 0; i < 2; ++i) {
       workers.emplace_back([&] {
         for (int n = 0; n < kExecutions; ++n)
-          EXPECT_TRUE(states.Work({}, "run" + std::to_string(n)));
+          EXPECT_TRUE(states.Work("run" + std::to_string(n), {}));
       });
     }
   }

@@ -69,13 +69,13 @@ class DistributedMapTest : public testing::Test {
   }
 
   Execution Run(const std::string& definition, int threads = 2) {
-    States states(*store_, RealEnv(), {&bucket_}, {.owner = "test", .idle_wait = milliseconds(5)});
+    States states(*store_, {&bucket_}, {.owner = "test", .idle_wait = milliseconds(5)}, RealEnv());
     const Status started = states.Start({.name = "run", .definition = definition, .input = "{}"});
     EXPECT_TRUE(started) << started.error().message;
     {
       std::vector<std::jthread> workers;
       for (int i = 0; i < threads; ++i)
-        workers.emplace_back([&] { EXPECT_TRUE(states.Work({}, "run")); });
+        workers.emplace_back([&] { EXPECT_TRUE(states.Work("run", {})); });
     }
     return states.Find("run").value().value();
   }

@@ -279,11 +279,11 @@ constexpr char kMachine[] = R"({
   }})";
 
 std::string RunToTheEnd(store::Store& store, Calls& calls) {
-  States states(store, RealEnv(), {&calls},
-                {.lease = milliseconds(1'000), .idle_wait = milliseconds(5)});
+  States states(store, {&calls}, {.lease = milliseconds(1'000), .idle_wait = milliseconds(5)},
+                RealEnv());
   EXPECT_TRUE(
       states.Start({.name = "run", .definition = kMachine, .input = R"({"items":[1,2,3]})"}));
-  EXPECT_TRUE(states.Work({}, "run"));
+  EXPECT_TRUE(states.Work("run", {}));
   return states.Find("run").value()->output;
 }
 
@@ -310,10 +310,10 @@ TEST_F(SqlitePowerTest, ACallCostsTwoWaitsForTheDisk) {
   Calls calls([](const std::string&) {});
   RunToTheEnd(*store_, calls);
   const int before = disk_.syncs();
-  States states(*store_, RealEnv(), {&calls},
-                {.lease = milliseconds(5'000), .idle_wait = milliseconds(5)});
+  States states(*store_, {&calls}, {.lease = milliseconds(5'000), .idle_wait = milliseconds(5)},
+                RealEnv());
   ASSERT_TRUE(states.Start({.name = "again", .definition = kMachine, .input = R"({"items":[1]})"}));
-  ASSERT_TRUE(states.Work({}, "again"));
+  ASSERT_TRUE(states.Work("again", {}));
   // Its start, the start and the answer of five calls, and the end of the branch that makes none.
   EXPECT_LE(disk_.syncs() - before, 1 + 2 * 5 + 1);
 }

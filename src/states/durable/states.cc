@@ -60,7 +60,7 @@ Execution Unreadable(const store::Record& stored, const Error& error) {
 
 class States::Impl {
  public:
-  Impl(store::Store& store, Env& env, std::vector<TaskExecutor*> executors, StatesOptions options)
+  Impl(store::Store& store, std::vector<TaskExecutor*> executors, StatesOptions options, Env& env)
       : store_(store),
         env_(env),
         executors_(std::move(executors)),
@@ -159,7 +159,7 @@ class States::Impl {
     return states::Redrive(store_, machines_).Run(name);
   }
 
-  Status Work(std::stop_token stop, const std::string& until_done) {
+  Status Work(const std::string& until_done, std::stop_token stop) {
     StatesOptions options = options_;
     if (!until_done.empty()) {
       MUSTER_ASSIGN(options.queue, QueueOf(until_done, stop));
@@ -255,9 +255,9 @@ class States::Impl {
   DriverSignals signals_;
 };
 
-States::States(store::Store& store, Env& env, std::vector<TaskExecutor*> executors,
-               StatesOptions options)
-    : impl_(std::make_unique<Impl>(store, env, std::move(executors), std::move(options))) {}
+States::States(store::Store& store, std::vector<TaskExecutor*> executors, StatesOptions options,
+               Env& env)
+    : impl_(std::make_unique<Impl>(store, std::move(executors), std::move(options), env)) {}
 States::~States() = default;
 
 Status States::Start(const ExecutionRequest& request) { return impl_->Start(request); }
@@ -282,8 +282,8 @@ Status States::SendTaskFailure(const std::string& token, const std::string& erro
 Status States::SendTaskHeartbeat(const std::string& token) {
   return BeatCallback(impl_->store(), token);
 }
-Status States::Work(std::stop_token stop, const std::string& until_done) {
-  return impl_->Work(std::move(stop), until_done);
+Status States::Work(const std::string& until_done, std::stop_token stop) {
+  return impl_->Work(until_done, std::move(stop));
 }
 
 std::vector<std::string> CheckStates(std::string_view definition, std::string_view origin,

@@ -110,8 +110,8 @@ class StatesTest : public testing::Test {
 
   void Open(FakeExecutor::Answer start, StatesOptions options = Quick()) {
     executor_ = std::make_unique<FakeExecutor>(std::move(start));
-    states_ = std::make_unique<States>(
-        *store_, RealEnv(), std::vector<TaskExecutor*>{executor_.get()}, std::move(options));
+    states_ = std::make_unique<States>(*store_, std::vector<TaskExecutor*>{executor_.get()},
+                                       std::move(options), RealEnv());
   }
 
   void Start(const std::string& states, const std::string& start_at,
@@ -127,7 +127,7 @@ class StatesTest : public testing::Test {
     {
       std::vector<std::jthread> workers;
       for (int i = 0; i < threads; ++i)
-        workers.emplace_back([&] { EXPECT_TRUE(states_->Work({}, name)); });
+        workers.emplace_back([&] { EXPECT_TRUE(states_->Work(name, {})); });
     }
     return states_->Find(name).value().value();
   }
@@ -231,23 +231,23 @@ TEST_F(StatesTest, ADamagedExecutionIsListedAndTheOthersGoOn) {
 TEST_F(StatesTest, OneTaskCostsFourCommits) {
   WatchedStore counting(*store_);
   FakeExecutor executor(Echo);
-  States states(counting, RealEnv(), {&executor}, Quick());
+  States states(counting, {&executor}, Quick(), RealEnv());
   ASSERT_TRUE(states.Start(
       {.name = "first", .definition = std::string(R"({"StartAt":"T","States":{)") + kTask + "}}"}));
-  ASSERT_TRUE(states.Work({}, "first"));
+  ASSERT_TRUE(states.Work("first", {}));
   counting.commits = 0;
   ASSERT_TRUE(
       states.Start({.name = "second",
                     .definition = std::string(R"({"StartAt":"T","States":{)") + kTask + "}}",
                     .input = R"({"a":1})"}));
-  ASSERT_TRUE(states.Work({}, "second"));
+  ASSERT_TRUE(states.Work("second", {}));
   EXPECT_LE(counting.commits, 4);
   EXPECT_EQ(states.Find("second").value()->output, R"({"a":1})");
 }
 
 TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
   WatchedStore counting(*store_);
-  States states(counting, RealEnv(), {}, Quick());
+  States states(counting, {}, Quick(), RealEnv());
   std::string chain;
   for (int i = 0; i < 20; ++i)
     chain += "\"P" + std::to_string(i) + "\":{\"Type\":\"Pass\",\"Next\":\"P" +
@@ -255,7 +255,7 @@ TEST_F(StatesTest, StatesWithoutEffectsCostNoCommit) {
   ASSERT_TRUE(states.Start(
       {.name = "run",
        .definition = R"({"StartAt":"P0","States":{)" + chain + R"("P20":{"Type":"Succeed"}}})"}));
-  ASSERT_TRUE(states.Work({}, "run"));
+  ASSERT_TRUE(states.Work("run", {}));
   EXPECT_EQ(counting.commits, 3);
   EXPECT_EQ(states.Find("run").value()->status, ExecutionStatus::kSucceeded);
 }
@@ -332,12 +332,12 @@ TEST_F(StatesTest, RecordsMayComeBackInAnotherOrder) {
       if (call.resource == "test:fail") return TaskFailure{"Bad", "on \"purpose\""};
       return TaskSuccess{call.input};
     });
-    States states(watched, RealEnv(), {&executor}, Quick());
+    States states(watched, {&executor}, Quick(), RealEnv());
     const std::string name = reorders ? "reordered" : "plain";
     const Status started =
         states.Start({.name = name, .definition = definition, .input = R"([{"n":1},{"n":2}])"});
     ASSERT_TRUE(started) << started.error().message;
-    ASSERT_TRUE(states.Work({}, name));
+    ASSERT_TRUE(states.Work(name, {}));
     const Execution ended = states.Find(name).value().value();
     EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded) << ended.cause;
     outputs.push_back(ended.output);
@@ -374,7 +374,7 @@ TEST_F(StatesTest, ACallThatWasCutShortIsMadeAgainWithItsToken) {
     return TaskFailure{"Cut", ""};
   });
   Start(kTask, "T");
-  ASSERT_TRUE(states_->Work(stop.get_token()));
+  ASSERT_TRUE(states_->Work("", stop.get_token()));
   EXPECT_EQ(states_->Find("run").value()->status, ExecutionStatus::kRunning);
   const Execution ended = Finish();
   EXPECT_EQ(ended.status, ExecutionStatus::kSucceeded);
@@ -427,7 +427,7 @@ TEST_F(StatesTest, TheFirstAnswerOfACallbackCounts) {
   Start(
       R"("T":{"Type":"Task","Resource":"test:ask.waitForTaskToken","Parameters":{"token.$":"$$.Task.Token"},"End":true})",
       "T");
-  std::jthread worker([&] { EXPECT_TRUE(states_->Work({}, "run")); });
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work("run", {})); });
   while (!asked) std::this_thread::yield();
   EXPECT_EQ(states_->SendTaskSuccess("run::9:0", "1").error().code, Code::kNotFound);
   ASSERT_TRUE(states_->SendTaskSuccess(token, R"({"yes":true})"));
@@ -449,7 +449,7 @@ TEST_F(StatesTest, AStoppedExecutionStaysStopped) {
   Open(Echo);
   Start(R"("W":{"Type":"Wait","Seconds":1000,"Next":"T"},)" + std::string(kTask), "W");
   std::stop_source stop;
-  std::jthread worker([&] { EXPECT_TRUE(states_->Work(stop.get_token())); });
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work("", stop.get_token())); });
   while (states_->Find("run").value()->state != "W" || EventTypes().size() < 2)
     std::this_thread::yield();
   ASSERT_TRUE(states_->Stop("run", "Enough", "by hand"));
@@ -475,7 +475,7 @@ TEST_F(StatesTest, AStopEndsARunningCallWithinSeconds) {
       {.owner = "test", .lease = seconds(60), .idle_wait = milliseconds(5)});
   Start(kTask, "T");
   const MonoTime begun = RealEnv().MonoNow();
-  std::jthread worker([&] { EXPECT_TRUE(states_->Work({}, "run")); });
+  std::jthread worker([&] { EXPECT_TRUE(states_->Work("run", {})); });
   while (!called) std::this_thread::yield();
   ASSERT_TRUE(states_->Stop("run", "Enough", "by hand"));
   worker.join();
@@ -520,8 +520,9 @@ TEST_F(StatesTest, AStopEndsBranchesThatTheirParentHasNotCounted) {
       return TaskFailure{"Cut", ""};
     });
     states_ = std::make_unique<States>(
-        stops, RealEnv(), std::vector<TaskExecutor*>{&executor},
-        StatesOptions{.owner = "test", .lease = seconds(60), .idle_wait = milliseconds(5)});
+        stops, std::vector<TaskExecutor*>{&executor},
+        StatesOptions{.owner = "test", .lease = seconds(60), .idle_wait = milliseconds(5)},
+        RealEnv());
     Start(
         R"("P":{"Type":"Parallel","Branches":[{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"test:a","End":true}}},
         {"StartAt":"B","States":{"B":{"Type":"Task","Resource":"test:b","End":true}}}],"End":true})",

@@ -43,8 +43,8 @@ Result<std::string> RegionIn(const net::AwsSurroundings& at) {
 
 }  // namespace
 
-Status CheckAwsAccess(Env& env, const std::stop_token& stop) {
-  MUSTER_TRY(net::AwsCredentialChain(env).Get(stop));
+Status CheckAwsAccess(Env& env, std::stop_token stop) {
+  MUSTER_TRY(net::AwsCredentialChain(env).Get(std::move(stop)));
   MUSTER_TRY(RegionIn(net::AwsSurroundings()));
   return {};
 }
