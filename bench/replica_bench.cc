@@ -82,7 +82,7 @@ class Nothing final : public replica::Projection {
 };
 
 // One worker in a thread, and what it has said.
-class LiveWorker {
+class LiveWorker final : public replica::ReplicaObserver {
  public:
   LiveWorker(const std::string& url, const std::string& set, std::atomic<int64_t>& handled)
       : store_(Must(store::OpenStore(url, RealEnv()))),
@@ -90,19 +90,20 @@ class LiveWorker {
     replica::ReplicaOptions options;
     options.set = set;
     options.batch = kBatch;
-    options.observer = [this](const replica::ReplicaEvent& event) {
-      if (event.kind != replica::ReplicaEvent::Kind::kRunning) return;
-      std::lock_guard lock(mutex_);
-      partitions_ = event.partitions;
-      changed_.notify_all();
-    };
     orchestrator_ = Must(replica::NewOrchestrator(
-        *store_, *log_, url, {std::make_shared<Nothing>(handled)}, options, RealEnv()));
+        *store_, *log_, url, {std::make_shared<Nothing>(handled)}, options, *this, RealEnv()));
     thread_ = std::jthread([this](std::stop_token stop) {
       if (auto ended = orchestrator_->Run(std::move(stop)); !ended) {
         std::cerr << ended.error().ToString() << "\n";
       }
     });
+  }
+
+  void Happened(const replica::ReplicaEvent& event) override {
+    if (event.kind != replica::ReplicaEvent::Kind::kRunning) return;
+    std::lock_guard lock(mutex_);
+    partitions_ = event.partitions;
+    changed_.notify_all();
   }
 
   void AwaitPartitions(int count) {

@@ -121,7 +121,7 @@ enum class Strategy {
   kIncremental,  // only workers whose slots move pause
 };
 
-// What a worker reports to its observer.
+// What happens to a worker, for its observer.
 struct ReplicaEvent {
   enum class Kind {
     kRegistered,    // pending, under a new id
@@ -145,6 +145,13 @@ struct ReplicaEvent {
   std::vector<std::pair<int, milliseconds>> pauses = {};
 };
 
+// Notified by a worker, from several threads.
+class ReplicaObserver {
+ public:
+  virtual ~ReplicaObserver() = default;
+  virtual void Happened(const ReplicaEvent& /*event*/) {}
+};
+
 // The defaults give a join in under a second and a takeover in under five.
 struct ReplicaOptions {
   std::string set;          // letters, digits, '-', '_' and '.'
@@ -160,7 +167,6 @@ struct ReplicaOptions {
   int batch = 1'000;                     // maximum events per batch
   int max_attempts = 5;                  // for a failing event, before its stream is parked
   milliseconds retry_delay{200};         // before the second attempt; doubles with each further one
-  std::function<void(const ReplicaEvent&)> observer = {};  // called from the worker's threads
 };
 
 // Runs the projections of a replica set as one of its workers: registers, gets a partition, handles
@@ -180,7 +186,8 @@ class Orchestrator {
 // reference must outlive it.
 Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     store::Store& store, events::EventLog& events, const std::string& read_model,
-    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+    ReplicaObserver& observer, Env& env);
 
 // Operations on a set. They are state in the store or the read model, which workers apply when they
 // next look or start.

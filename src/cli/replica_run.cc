@@ -62,6 +62,20 @@ int64_t Replaying(const replica::InstanceStatus& instance) {
   return events;
 }
 
+class Narrator final : public replica::ReplicaObserver {
+ public:
+  Narrator(MeteredEvents& metered, Progress& progress) : metered_(metered), progress_(progress) {}
+
+  void Happened(const replica::ReplicaEvent& event) override {
+    metered_.Take(event);
+    progress_.Say(InWords(event));
+  }
+
+ private:
+  MeteredEvents& metered_;
+  Progress& progress_;
+};
+
 class ReplicaRun {
  public:
   ReplicaRun(const ReplicaCommandOptions& options, Context& context)
@@ -81,18 +95,15 @@ class ReplicaRun {
         dashboard.Start(open.file.store.value_or(context_.store), *open.store, options_.file));
     MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
                           context_.env);
+    Narrator narrator(metered, *progress_);
     std::vector<std::unique_ptr<replica::Orchestrator>> workers;
     replica::ReplicaOptions options = open.file.options;
     const std::string name = options_.name.empty() ? DefaultWorkerName() : options_.name;
-    options.observer = [&](const replica::ReplicaEvent& event) {
-      metered.Take(event);
-      progress_->Say(InWords(event));
-    };
     for (int i = 1; i <= options_.workers; ++i) {
       options.worker = options_.workers == 1 ? name : name + "." + std::to_string(i);
-      MUSTER_ASSIGN(auto worker,
-                    replica::NewOrchestrator(store, *open.log, open.file.read_model,
-                                             open.file.projections, options, context_.env));
+      MUSTER_ASSIGN(auto worker, replica::NewOrchestrator(store, *open.log, open.file.read_model,
+                                                          open.file.projections, options, narrator,
+                                                          context_.env));
       workers.push_back(std::move(worker));
     }
     std::vector<std::jthread> threads;

@@ -118,10 +118,10 @@ class ThreadedOrchestrator final : public Orchestrator {
  public:
   ThreadedOrchestrator(store::Store& store, events::EventLog& log, std::unique_ptr<ReadModel> model,
                        std::vector<std::shared_ptr<Projection>> projections,
-                       const ReplicaOptions& options, Env& env)
+                       const ReplicaOptions& options, ReplicaObserver& observer, Env& env)
       : model_(std::move(model)),
         threads_(store, log, env),
-        worker_(store, log, *model_, env, options, std::move(projections), threads_) {
+        worker_(store, log, *model_, std::move(projections), options, observer, threads_, env) {
     threads_.SetWorker(worker_);
   }
 
@@ -170,15 +170,17 @@ Result<std::shared_ptr<Projection>> Projection::WithDefinition(const std::string
 
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
     store::Store& store, events::EventLog& events, std::unique_ptr<ReadModel> model,
-    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+    ReplicaObserver& observer, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
   return std::make_unique<ThreadedOrchestrator>(store, events, std::move(model),
-                                                std::move(projections), options, env);
+                                                std::move(projections), options, observer, env);
 }
 
 Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     store::Store& store, events::EventLog& events, const std::string& read_model,
-    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env) {
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+    ReplicaObserver& observer, Env& env) {
   MUSTER_TRY(CheckOptions(options, projections));
   // Calls of a processor end earlier if they have to, before it counts as hung: see
   // Follower::NoteBusy. A commit may take all of it.
@@ -186,7 +188,8 @@ Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
   MUSTER_ASSIGN(auto model, OpenReadModel(read_model, env,
                                           {.usual = usual,
                                            .longest = std::max(usual, options.handle_timeout)}));
-  return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options, env);
+  return NewOrchestratorOn(store, events, std::move(model), std::move(projections), options,
+                           observer, env);
 }
 
 }  // namespace muster::replica

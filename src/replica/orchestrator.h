@@ -11,6 +11,7 @@ namespace muster::replica {
 // NewOrchestrator on an open read model.
 Result<std::unique_ptr<Orchestrator>> NewOrchestratorOn(
     store::Store& store, events::EventLog& events, std::unique_ptr<ReadModel> model,
-    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options, Env& env);
+    std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+    ReplicaObserver& observer, Env& env);
 
 }  // namespace muster::replica

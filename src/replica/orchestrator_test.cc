@@ -165,8 +165,8 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
     running->recorder = std::make_shared<Recorder>(projection);
     running->recorder->before = std::move(before);
     running->recorder->has_effects = has_effects_;
-    running->orchestrator =
-        Must(NewOrchestrator(*store_, *log_, url_, {running->recorder}, options, RealEnv()));
+    running->orchestrator = Must(
+        NewOrchestrator(*store_, *log_, url_, {running->recorder}, options, observer_, RealEnv()));
     running->thread = std::jthread([own = running.get()](std::stop_token stop) {
       own->ended = own->orchestrator->Run(std::move(stop));
     });
@@ -177,7 +177,7 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
   Running& StartWith(const std::shared_ptr<Projection>& projection) {
     auto running = std::make_unique<Running>();
     running->orchestrator =
-        Must(NewOrchestrator(*store_, *log_, url_, {projection}, Options(), RealEnv()));
+        Must(NewOrchestrator(*store_, *log_, url_, {projection}, Options(), observer_, RealEnv()));
     running->thread = std::jthread([own = running.get()](std::stop_token stop) {
       own->ended = own->orchestrator->Run(std::move(stop));
     });
@@ -268,6 +268,7 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
   }
 
   Strategy strategy_ = Strategy::kRecreate;
+  ReplicaObserver observer_;
   testing::TemporaryFolder folder_;
   std::string url_;
   std::unique_ptr<store::Store> store_;
@@ -406,7 +407,8 @@ TEST_P(ReplicaSets, AnEventThatEndsTheProcessIsParkedAfterAFewDeaths) {
       recorder->before = [](const events::Event& event) {
         if (event.stream == "stream-7" && event.version == 2) _exit(66);
       };
-      auto worker = Must(NewOrchestrator(*store, *log, url_, {recorder}, Options(), RealEnv()));
+      auto worker =
+          Must(NewOrchestrator(*store, *log, url_, {recorder}, Options(), observer_, RealEnv()));
       std::stop_source stop;
       std::jthread thread([&] { static_cast<void>(worker->Run(stop.get_token())); });
       // Not the parent's connections.
@@ -740,8 +742,8 @@ TEST_P(ReplicaSets, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
    private:
     const std::string name_ = "thrower";
   };
-  auto worker = Must(
-      NewOrchestrator(*store_, *log_, url_, {std::make_shared<Thrower>()}, Options(), RealEnv()));
+  auto worker = Must(NewOrchestrator(*store_, *log_, url_, {std::make_shared<Thrower>()}, Options(),
+                                     observer_, RealEnv()));
   const Status ended = worker->Run({});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kInternal);
@@ -753,7 +755,7 @@ TEST_P(ReplicaSets, WhatDoesNotFitTheSetIsRefused) {
   Stop(worker);
   const auto refused = [&](events::EventLog& log, const std::string& projection) {
     auto other = Must(NewOrchestrator(*store_, log, url_, {std::make_shared<Recorder>(projection)},
-                                      Options(), RealEnv()));
+                                      Options(), observer_, RealEnv()));
     return other->Run({});
   };
   Status renamed = refused(*log_, "recorder");
@@ -764,7 +766,7 @@ TEST_P(ReplicaSets, WhatDoesNotFitTheSetIsRefused) {
   Status slots = refused(*small, "record");
   ASSERT_FALSE(slots);
   EXPECT_EQ(slots.error().code, Code::kIncompatible);
-  EXPECT_FALSE(NewOrchestrator(*store_, *log_, url_, {}, Options(), RealEnv()));
+  EXPECT_FALSE(NewOrchestrator(*store_, *log_, url_, {}, Options(), observer_, RealEnv()));
 }
 
 // Two rows that every event changes. In their first batches two workers deadlock.
@@ -817,8 +819,9 @@ TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
   std::vector<std::unique_ptr<Orchestrator>> orchestrators;
   std::vector<std::jthread> threads;
   for (int i = 0; i < 2; ++i) {
-    orchestrators.push_back(Must(NewOrchestrator(
-        *store_, *log_, url_, {std::make_shared<SharedRows>(met)}, Options(), RealEnv())));
+    orchestrators.push_back(
+        Must(NewOrchestrator(*store_, *log_, url_, {std::make_shared<SharedRows>(met)}, Options(),
+                             observer_, RealEnv())));
     threads.emplace_back([own = orchestrators.back().get()](std::stop_token stop) {
       EXPECT_TRUE(own->Run(std::move(stop)));
     });
@@ -858,8 +861,8 @@ TEST_P(SharedRowsSet, AStatementSlowerThanTheUsualLimitOfACallIsWaitedFor) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 2; ++i) {
     auto model = Must(OpenReadModel(url_, RealEnv(), {.usual = 1s, .longest = 10s}));
-    orchestrators.push_back(Must(
-        NewOrchestratorOn(*store_, *log_, std::move(model), {projection}, Options(), RealEnv())));
+    orchestrators.push_back(Must(NewOrchestratorOn(*store_, *log_, std::move(model), {projection},
+                                                   Options(), observer_, RealEnv())));
     threads.emplace_back([own = orchestrators.back().get()](std::stop_token stop) {
       EXPECT_TRUE(own->Run(std::move(stop)));
     });
@@ -901,11 +904,16 @@ TEST_P(SharedRowsSet, ASilentDatabaseIsNotBlamedOnTheEventThatWaitsForIt) {
   const auto silent = std::make_shared<Silent>();
   ReplicaOptions options = Options();
   options.handle_timeout = 2s;
-  std::atomic<bool> parked = false;
-  options.observer = [&](const ReplicaEvent& event) {
-    parked = parked || event.kind == ReplicaEvent::Kind::kParked;
+  class ParkedWatch final : public ReplicaObserver {
+   public:
+    void Happened(const ReplicaEvent& event) override {
+      parked = parked || event.kind == ReplicaEvent::Kind::kParked;
+    }
+    std::atomic<bool> parked = false;
   };
-  const auto worker = Must(NewOrchestrator(*store_, *log_, url_, {silent}, options, RealEnv()));
+  ParkedWatch watch;
+  const auto worker =
+      Must(NewOrchestrator(*store_, *log_, url_, {silent}, options, watch, RealEnv()));
   std::jthread thread([&](std::stop_token stop) { EXPECT_TRUE(worker->Run(std::move(stop))); });
   Append(1);
   bool suspect = false;
@@ -915,7 +923,7 @@ TEST_P(SharedRowsSet, ASilentDatabaseIsNotBlamedOnTheEventThatWaitsForIt) {
   };
   EXPECT_TRUE(Await([&] { return handled() == 1; }));
   EXPECT_FALSE(suspect);
-  EXPECT_FALSE(parked);
+  EXPECT_FALSE(watch.parked);
 }
 
 // Erasing or pruning, for example; its sequence goes on.

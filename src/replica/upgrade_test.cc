@@ -71,7 +71,9 @@ TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {
   ReplicaOptions options;
   options.set = "set";
   options.worker = "new";
-  const auto worker = Must(NewOrchestrator(*store, *log, url(), {projection}, options, RealEnv()));
+  ReplicaObserver observer;
+  const auto worker =
+      Must(NewOrchestrator(*store, *log, url(), {projection}, options, observer, RealEnv()));
   Status ended;
   std::jthread thread([&](std::stop_token stop) { ended = worker->Run(std::move(stop)); });
   const MonoTime give_up = RealEnv().MonoNow() + 60s;

@@ -20,28 +20,31 @@ std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Projection>>&
 
 }  // namespace
 
-Worker::Worker(store::Store& store, events::EventLog& log, ReadModel& model, Env& env,
-               const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
-               FollowerRunner& runner)
+Worker::Worker(store::Store& store, events::EventLog& log, ReadModel& model,
+               std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+               ReplicaObserver& observer, FollowerRunner& runner, Env& env)
     : store_(store),
       log_(log),
       model_(model),
       env_(env),
       options_(options),
       projections_(std::move(projections)),
+      observer_(observer),
       runner_(runner),
       member_(store, env, options_, log.slots(), NamesOf(projections_)) {}
 
+ReplicaEvent Worker::EventOf(ReplicaEvent::Kind kind) const {
+  return {.kind = kind,
+          .worker = member_.id(),
+          .generation = started_ != 0 ? started_ : prepared_,
+          .partition = partition_.key,
+          .partitions = partition_.total};
+}
+
 void Worker::Report(ReplicaEvent::Kind kind, const std::string& error) {
-  if (!options_.observer) return;
-  ReplicaEvent event;
-  event.kind = kind;
-  event.worker = member_.id();
-  event.generation = started_ != 0 ? started_ : prepared_;
-  event.partition = partition_.key;
-  event.partitions = partition_.total;
+  ReplicaEvent event = EventOf(kind);
   event.error = error;
-  options_.observer(event);
+  observer_.Happened(event);
 }
 
 Status Worker::Run(std::stop_token stop) {
@@ -242,16 +245,9 @@ Status Worker::Start(const SetView& view) {
     const milliseconds since = now->time_since_epoch() - milliseconds(view.generation.since_ms);
     const milliseconds pause = paused_ ? std::max(milliseconds(0), since) : milliseconds(0);
     member_.state().pause_ms = pause.count();
-    if (options_.observer) {
-      ReplicaEvent event;
-      event.kind = ReplicaEvent::Kind::kReconfigured;
-      event.worker = member_.id();
-      event.generation = started_;
-      event.partition = partition_.key;
-      event.partitions = partition_.total;
-      for (const int slot : slots_) event.pauses.emplace_back(slot, pause);
-      options_.observer(event);
-    }
+    ReplicaEvent event = EventOf(ReplicaEvent::Kind::kReconfigured);
+    for (const int slot : slots_) event.pauses.emplace_back(slot, pause);
+    observer_.Happened(event);
   }
   return {};
 }

@@ -40,9 +40,9 @@ class FollowerRunner {
 // nothing after its deadline. See Orchestrator.
 class Worker {
  public:
-  Worker(store::Store& store, events::EventLog& log, ReadModel& model, Env& env,
-         const ReplicaOptions& options, std::vector<std::shared_ptr<Projection>> projections,
-         FollowerRunner& runner);
+  Worker(store::Store& store, events::EventLog& log, ReadModel& model,
+         std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
+         ReplicaObserver& observer, FollowerRunner& runner, Env& env);
 
   Status Run(std::stop_token stop);
 
@@ -95,6 +95,7 @@ class Worker {
   void CountHandled();
   void DropFollowers();
   void Reset();
+  ReplicaEvent EventOf(ReplicaEvent::Kind kind) const;
   void Report(ReplicaEvent::Kind kind, const std::string& error = {});
   void ReportTrouble(std::string& trouble, const std::string& error);
   void Recover(std::string& trouble);
@@ -107,6 +108,7 @@ class Worker {
   Env& env_;
   const ReplicaOptions options_;
   const std::vector<std::shared_ptr<Projection>> projections_;
+  ReplicaObserver& observer_;
   FollowerRunner& runner_;
   Member member_;
   std::map<Name, Running> running_;

@@ -156,13 +156,10 @@ std::unique_ptr<Follower> Worker::NewFollower(const std::shared_ptr<Projection>&
                       .flush_every = flush_every});
   follower->on_parked = [this, name = projection->name()](const std::string& stream,
                                                           const std::string& error) {
-    if (!options_.observer) return;
-    ReplicaEvent event;
-    event.kind = ReplicaEvent::Kind::kParked;
-    event.worker = member_.id();
-    event.projection = name;
-    event.error = "stream '" + stream + "': " + error;
-    options_.observer(event);
+    observer_.Happened({.kind = ReplicaEvent::Kind::kParked,
+                        .worker = member_.id(),
+                        .projection = name,
+                        .error = "stream '" + stream + "': " + error});
   };
   follower->note_in_flight =
       [this, instance = follower->instance()](const std::vector<int64_t>& positions) {

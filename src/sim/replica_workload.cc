@@ -213,30 +213,45 @@ void ReplicaWorld::Work(const std::string& name, Env& env, std::stop_token stop)
   }
 }
 
+namespace {
+
+// What a simulated worker meets.
+class WorkerWatch final : public replica::ReplicaObserver {
+ public:
+  WorkerWatch(Simulation& sim, InlineRunner& runner) : sim_(sim), runner_(runner) {}
+
+  void Happened(const replica::ReplicaEvent& event) override {
+    if (event.kind == replica::ReplicaEvent::Kind::kTrouble) runner_.NoteTrouble();
+    if (event.kind == replica::ReplicaEvent::Kind::kLost) {
+      sim_.Sometimes("37 a worker flaps at the heartbeat's timeout");
+    }
+    if (event.kind != replica::ReplicaEvent::Kind::kReady) return;
+    if (last_ != 0 && event.generation >= last_ + 2) {
+      sim_.Sometimes("30 a worker sleeps through two or more generations");
+    }
+    last_ = event.generation;
+  }
+
+ private:
+  Simulation& sim_;
+  InlineRunner& runner_;
+  int64_t last_ = 0;  // the generation it was ready for
+};
+
+}  // namespace
+
 Status ReplicaWorld::RunWorker(const std::string& name, Env& env, std::stop_token stop) {
   replica::ReplicaOptions options = Options();
   options.set = kSet;
   options.worker = name;
   options.barrier_timeout = kBarrierTimeout;
   options.strategy = strategy_;
-  int64_t last = 0;
-  InlineRunner* told = nullptr;
-  options.observer = [this, &last, &told](const replica::ReplicaEvent& event) {
-    if (event.kind == replica::ReplicaEvent::Kind::kTrouble && told != nullptr) told->NoteTrouble();
-    if (event.kind == replica::ReplicaEvent::Kind::kLost) {
-      sim_->Sometimes("37 a worker flaps at the heartbeat's timeout");
-    }
-    if (event.kind != replica::ReplicaEvent::Kind::kReady) return;
-    if (last != 0 && event.generation >= last + 2) {
-      sim_->Sometimes("30 a worker sleeps through two or more generations");
-    }
-    last = event.generation;
-  };
   InlineRunner runner(
       *sim_, env, [this] { return AllDone(); }, [this] { return paused_ ? pauses_ : 0; });
-  replica::Worker worker(*store_, *log_, *model_, env, options, {NewProjection(&runner)}, runner);
+  WorkerWatch watch(*sim_, runner);
+  replica::Worker worker(*store_, *log_, *model_, {NewProjection(&runner)}, options, watch, runner,
+                         env);
   runner.SetWorker(worker);
-  told = &runner;
   std::stop_callback pass_on(stop, [&runner] { runner.Stop().request_stop(); });
   return worker.Run(runner.Stop().get_token());
 }
