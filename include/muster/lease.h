@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -61,7 +63,8 @@ struct LeaseRequest {
 // when its time is up, with the body of the last successful call, and the next claim has a higher
 // epoch. So work since then is repeated, and a target must accept that or fence by epoch.
 //
-// Used by one thread at a time. The store and `env` must outlive it.
+// Used by one thread at a time. The store and `env` must outlive it. One that was moved from may
+// only be destroyed or assigned to.
 class Lease {
  public:
   // Claims up to `limit` due records. A claim whose outcome is unknown is repeated, so that what it
@@ -73,19 +76,23 @@ class Lease {
   // or another process has already changed it.
   static Result<Lease> Create(Store& store, Record record, milliseconds lease, Env& env);
 
-  const Record& record() const { return record_; }
-  const std::string& key() const { return record_.key; }
-  const std::string& queue() const { return record_.queue; }
-  const std::string& body() const { return record_.body; }
-  const std::string& owner() const { return record_.owner; }
-  int64_t epoch() const { return record_.epoch; }
-  int attempt() const { return record_.attempt; }
-  Store& store() const { return *store_; }
-  Env& env() const { return *env_; }
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease();
+
+  const Record& record() const;
+  const std::string& key() const { return record().key; }
+  const std::string& queue() const { return record().queue; }
+  const std::string& body() const { return record().body; }
+  const std::string& owner() const { return record().owner; }
+  int64_t epoch() const { return record().epoch; }
+  int attempt() const { return record().attempt; }
+  Store& store() const;
+  Env& env() const;
 
   // How long the lease certainly lasts, by this process's monotonic clock.
-  MonoTime deadline() const { return deadline_; }
-  bool Expired() const { return env_->MonoNow() >= deadline_; }
+  MonoTime deadline() const;
+  bool Expired() const;
 
   // Whether the stored record still carries our fence.
   Result<bool> StillOurs() const;
@@ -120,31 +127,20 @@ class Lease {
   Status GiveBack(std::string body, milliseconds delay, Attempts attempts);
 
   // Treats the lease as lost: what the holder knows is no longer what is stored.
-  void Abandon() { deadline_ = MonoTime::min(); }
+  void Abandon() { SetDeadline(MonoTime::min()); }
 
   // Lets the next change try until `deadline` even if the lease has ended; the fence alone decides
   // then. For reporting work that is over: late is better than never.
-  void SetDeadline(MonoTime deadline) { deadline_ = deadline; }
+  void SetDeadline(MonoTime deadline);
 
   // After kLeaseLost: what the store has instead of our record; none: nothing, or it was not read.
-  const std::optional<Record>& lost_to() const { return lost_to_; }
+  const std::optional<Record>& lost_to() const;
 
  private:
-  Lease(Store& store, const LeaseTerms& terms, Record record, MonoTime deadline, Env& env);
+  struct State;
+  explicit Lease(State state);
 
-  enum class Verdict { kOurs, kApplied, kLost };
-
-  Status TryCommit(Record& next, Due due, bool deferred);
-  Verdict Judge(const std::optional<Record>& stored, const Record& next) const;
-  Error Lost() const;
-  Error Undecided() const;
-
-  Store* store_;
-  Env* env_;
-  LeaseTerms terms_;
-  Record record_;
-  MonoTime deadline_;
-  std::optional<Record> lost_to_;
+  std::unique_ptr<State> state_;
 };
 
 // The change to make to a record as it is stored now (none: it does not exist). No change: leave it

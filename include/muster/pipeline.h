@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -140,19 +139,19 @@ class Source {
 // Memory for edited or copied bytes; freed as a whole, kept for reuse by Clear.
 class Arena {
  public:
+  Arena();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
   std::string_view Copy(std::string_view bytes);
   // Room for `size` bytes for the caller to fill. Never moves.
   char* Allocate(size_t size);
   void Clear();
 
  private:
-  struct Block {
-    std::unique_ptr<char[]> bytes;
-    size_t size = 0;
-  };
-  std::deque<Block> blocks_;
-  size_t block_ = 0;  // the one in use
-  size_t used_ = 0;   // of it
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 struct BatchLimits {

@@ -62,6 +62,84 @@ std::string OwnerName(const std::string& name, const std::string& holder) {
 
 std::string NameOfOwner(const std::string& owner) { return owner.substr(0, owner.rfind('#')); }
 
+struct Lease::State {
+  enum class Verdict { kOurs, kApplied, kLost };
+
+  Store& store;
+  Env& env;
+  LeaseTerms terms;
+  Record record;
+  MonoTime deadline;
+  std::optional<Record> lost_to = {};
+
+  bool Expired() const { return env.MonoNow() >= deadline; }
+
+  // Stores `next`, retrying calls that fail, and sets its new version.
+  Status TryCommit(Record& next, Due due, bool deferred) {
+    Backoff backoff(env);
+    StoreOutage outage(env, record.key);
+    bool may_be_applied = false;
+    for (;;) {
+      if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return Lost();
+      const Change change = Change::Put(next, due, deferred);
+      const auto written = store.Write({&change, 1});
+      if (!written) outage.Note(written.error());
+      if (!outage.met()) WarnIfSlow(env, record.key, outage.since(), terms.lease);
+      if (written && written->front().applied) {
+        next.version = written->front().version;
+        return {};
+      }
+      if (!written && !IsTransient(written.error().code)) return written.error();
+      if (!written && PLANTED_BUG(unknown_outcome_is_success) && IsUnknown(written.error()))
+        return {};
+      if (written || IsUnknown(written.error())) {
+        may_be_applied = true;
+        auto stored = store.Get(record.kind, record.key);
+        if (stored) {
+          const Verdict verdict = Judge(*stored, next);
+          if (verdict == Verdict::kLost) {
+            lost_to = *std::move(stored);
+            return Lost();
+          }
+          next.version = *stored ? (*stored)->version : 0;
+          if (verdict == Verdict::kApplied) return {};
+          if (written) continue;  // only the version was stale: retry at once
+        }
+      }
+      // Past the hand-over deadline, waiting is pointless: the lease expires by itself.
+      if ((!written && Interrupted()) || !backoff.PauseBefore(deadline)) {
+        if (may_be_applied) return Undecided();
+        return written.error();
+      }
+    }
+  }
+
+  // Judges by the stored record whether `next` was stored, after a conflict or unknown outcome.
+  Verdict Judge(const std::optional<Record>& stored, const Record& next) const {
+    if (!stored) return record.version == 0 ? Verdict::kOurs : Verdict::kLost;
+    const bool as_known = stored->owner == record.owner && stored->body == record.body;
+    const bool as_next = stored->owner == next.owner && stored->body == next.body;
+    const bool same_claim = stored->epoch == record.epoch;
+    // If only the due time was to change, the record does not show whether it did: try again.
+    if (same_claim && stored->version > record.version && as_next && !as_known)
+      return Verdict::kApplied;
+    if (PLANTED_BUG(fence_off)) return Verdict::kOurs;
+    if (!same_claim) return Verdict::kLost;
+    return as_known || PLANTED_BUG(a_stop_is_overwritten) ? Verdict::kOurs : Verdict::kLost;
+  }
+
+  Error Lost() const {
+    return {Code::kLeaseLost, "the lease of '" + record.key + "' is lost",
+            "another process continues from the last checkpoint"};
+  }
+
+  Error Undecided() const {
+    return {Code::kUnknownOutcome,
+            "the last change of '" + record.key + "' may not have been stored",
+            "the next holder continues from what is stored"};
+  }
+};
+
 Result<std::vector<Lease>> Lease::Claim(Store& store, const LeaseRequest& wanted, Env& env,
                                         std::stop_token stop) {
   const LeaseTerms& terms = wanted.terms;
@@ -93,7 +171,7 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, const LeaseRequest& wanted
   leases.reserve(claimed->size());
   for (Record& record : *claimed) {
     const MonoTime deadline = asked + LeaseFor(record.attempt, terms.lease, terms.max_lease);
-    leases.push_back(Lease(store, terms, std::move(record), deadline, env));
+    leases.push_back(Lease(State{store, env, terms, std::move(record), deadline}));
   }
   return leases;
 }
@@ -101,37 +179,47 @@ Result<std::vector<Lease>> Lease::Claim(Store& store, const LeaseRequest& wanted
 Result<Lease> Lease::Create(Store& store, Record record, milliseconds lease, Env& env) {
   const MonoTime deadline = env.MonoNow() + lease;
   const LeaseTerms terms{.lease = lease, .max_lease = lease};
-  Lease created(store, terms, std::move(record), deadline, env);
+  Lease created(State{store, env, terms, std::move(record), deadline});
   MUSTER_TRY(created.Commit(created.record(), Due::After(lease)));
   return created;
 }
 
-Lease::Lease(Store& store, const LeaseTerms& terms, Record record, MonoTime deadline, Env& env)
-    : store_(&store), env_(&env), terms_(terms), record_(std::move(record)), deadline_(deadline) {}
+Lease::Lease(State state) : state_(std::make_unique<State>(std::move(state))) {}
+Lease::Lease(Lease&& other) noexcept = default;
+Lease& Lease::operator=(Lease&& other) noexcept = default;
+Lease::~Lease() = default;
+
+const Record& Lease::record() const { return state_->record; }
+Store& Lease::store() const { return state_->store; }
+Env& Lease::env() const { return state_->env; }
+MonoTime Lease::deadline() const { return state_->deadline; }
+bool Lease::Expired() const { return state_->Expired(); }
+void Lease::SetDeadline(MonoTime deadline) { state_->deadline = deadline; }
+const std::optional<Record>& Lease::lost_to() const { return state_->lost_to; }
 
 Result<bool> Lease::StillOurs() const {
-  MUSTER_ASSIGN(const std::optional<Record> stored, store_->Get(record_.kind, record_.key));
+  MUSTER_ASSIGN(const std::optional<Record> stored, store().Get(record().kind, key()));
   // Every claim raises the epoch, including one of ours that a restart has forgotten: the holder of
   // an older epoch holds nothing.
-  return stored && (PLANTED_BUG(fence_off) ||
-                    (stored->epoch == record_.epoch && stored->owner == record_.owner));
+  return stored &&
+         (PLANTED_BUG(fence_off) || (stored->epoch == epoch() && stored->owner == owner()));
 }
 
 Status Lease::Renew(std::string body) {
-  Record next = record_;
+  Record next = record();
   next.body = std::move(body);
   if (!PLANTED_BUG(progress_is_not_counted)) next.attempt = 0;
-  return Commit(std::move(next), Due::After(terms_.lease));
+  return Commit(std::move(next), Due::After(state_->terms.lease));
 }
 
 Status Lease::End(std::string body) {
-  Record next = record_;
+  Record next = record();
   next.body = std::move(body);
   return Commit(std::move(next), Due::Never());
 }
 
 Status Lease::Park(std::string body) {
-  Record next = record_;
+  Record next = record();
   next.owner.clear();
   next.body = std::move(body);
   return Commit(std::move(next), Due::Never());
@@ -139,13 +227,13 @@ Status Lease::Park(std::string body) {
 
 Status Lease::Remove() {
   Abandon();
-  const Change change = Change::Delete(record_);
-  MUSTER_TRY(store_->Write({&change, 1}));
+  const Change change = Change::Delete(record());
+  MUSTER_TRY(store().Write({&change, 1}));
   return {};
 }
 
 Status Lease::Release() {
-  Record next = record_;
+  Record next = record();
   next.owner.clear();
   next.attempt = std::max(0, next.attempt - 1);
   return Commit(std::move(next),
@@ -153,7 +241,7 @@ Status Lease::Release() {
 }
 
 Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) {
-  Record next = record_;
+  Record next = record();
   next.owner.clear();
   next.body = std::move(body);
   if (attempts == Attempts::kAnew) next.attempt = 0;
@@ -161,8 +249,8 @@ Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) 
 }
 
 Status Lease::Commit(Record next, Due due, bool deferred) {
-  const MonoTime asked = env_->MonoNow();
-  Status committed = TryCommit(next, due, deferred);
+  const MonoTime asked = env().MonoNow();
+  Status committed = state_->TryCommit(next, due, deferred);
   if (committed) {
     const int64_t version = next.version;
     Committed(std::move(next), version, due, asked);
@@ -174,75 +262,10 @@ Status Lease::Commit(Record next, Due due, bool deferred) {
 }
 
 void Lease::Committed(Record next, int64_t version, Due due, MonoTime asked) {
-  const bool held = !next.owner.empty() && next.owner == record_.owner;
-  if (held && due.kind == Due::Kind::kAfter) deadline_ = asked + due.delay;
-  record_ = std::move(next);
-  record_.version = version;
-}
-
-// Stores `next`, retrying calls that fail, and sets its new version.
-Status Lease::TryCommit(Record& next, Due due, bool deferred) {
-  Backoff backoff(*env_);
-  StoreOutage outage(*env_, record_.key);
-  bool may_be_applied = false;
-  for (;;) {
-    if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return Lost();
-    const Change change = Change::Put(next, due, deferred);
-    const auto written = store_->Write({&change, 1});
-    if (!written) outage.Note(written.error());
-    if (!outage.met()) WarnIfSlow(*env_, record_.key, outage.since(), terms_.lease);
-    if (written && written->front().applied) {
-      next.version = written->front().version;
-      return {};
-    }
-    if (!written && !IsTransient(written.error().code)) return written.error();
-    if (!written && PLANTED_BUG(unknown_outcome_is_success) && IsUnknown(written.error()))
-      return {};
-    if (written || IsUnknown(written.error())) {
-      may_be_applied = true;
-      auto stored = store_->Get(record_.kind, record_.key);
-      if (stored) {
-        const Verdict verdict = Judge(*stored, next);
-        if (verdict == Verdict::kLost) {
-          lost_to_ = *std::move(stored);
-          return Lost();
-        }
-        next.version = *stored ? (*stored)->version : 0;
-        if (verdict == Verdict::kApplied) return {};
-        if (written) continue;  // only the version was stale: retry at once
-      }
-    }
-    // Past the hand-over deadline, waiting is pointless: the lease expires by itself.
-    if ((!written && Interrupted()) || !backoff.PauseBefore(deadline_)) {
-      if (may_be_applied) return Undecided();
-      return written.error();
-    }
-  }
-}
-
-// Judges by the stored record whether `next` was stored, after a conflict or unknown outcome.
-Lease::Verdict Lease::Judge(const std::optional<Record>& stored, const Record& next) const {
-  if (!stored) return record_.version == 0 ? Verdict::kOurs : Verdict::kLost;
-  const bool as_known = stored->owner == record_.owner && stored->body == record_.body;
-  const bool as_next = stored->owner == next.owner && stored->body == next.body;
-  const bool same_claim = stored->epoch == record_.epoch;
-  // If only the due time was to change, the record does not show whether it did: try again.
-  if (same_claim && stored->version > record_.version && as_next && !as_known)
-    return Verdict::kApplied;
-  if (PLANTED_BUG(fence_off)) return Verdict::kOurs;
-  if (!same_claim) return Verdict::kLost;
-  return as_known || PLANTED_BUG(a_stop_is_overwritten) ? Verdict::kOurs : Verdict::kLost;
-}
-
-Error Lease::Lost() const {
-  return {Code::kLeaseLost, "the lease of '" + record_.key + "' is lost",
-          "another process continues from the last checkpoint"};
-}
-
-Error Lease::Undecided() const {
-  return {Code::kUnknownOutcome,
-          "the last change of '" + record_.key + "' may not have been stored",
-          "the next holder continues from what is stored"};
+  const bool held = !next.owner.empty() && next.owner == owner();
+  if (held && due.kind == Due::Kind::kAfter) SetDeadline(asked + due.delay);
+  state_->record = std::move(next);
+  state_->record.version = version;
 }
 
 }  // namespace muster::store
