@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "muster/env.h"
@@ -71,10 +70,14 @@ Result<Json> ExplainPlan(const std::string& path, store::Store& past, const Plan
 // ranks are separate state machines, which DeployPlan gives.
 Result<std::string> CompilePlan(const std::string& path, const PlanOptions& options = {});
 
-// The files of a deployment on AWS, by name: state machines, policies, a CloudFormation template.
-// kInvalid: something has to be known now that only a run would know.
-Result<std::vector<std::pair<std::string, Json>>> DeployPlan(const std::string& path,
-                                                             const PlanOptions& options = {});
+// The files of a deployment on AWS: state machines, policies, a CloudFormation template. kInvalid:
+// something has to be known now that only a run would know.
+struct DeploymentFile {
+  std::string name;
+  std::string text;
+};
+Result<std::vector<DeploymentFile>> DeployPlan(const std::string& path,
+                                               const PlanOptions& options = {});
 
 // The ranks and their needs as a picture: for terminals, for browsers, for Graphviz.
 enum class PlanPicture { kText, kSvg, kDot };

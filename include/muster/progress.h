@@ -24,7 +24,7 @@ struct Counts {
 };
 
 // How far a partition has come: every document before `position` is safely in the sink, or
-// accounted for in the counts. Always stored as a whole, as in ToJson.
+// accounted for in the counts. Always stored as a whole, by ToString.
 struct Progress {
   std::string position = {};  // empty: the partition's begin
   std::string end = {};       // the partition's end, lowered by every split
@@ -35,8 +35,8 @@ struct Progress {
   Progress CutAt(const std::string& new_end) const;
 
   // One line of JSON, valid UTF-8 whatever the positions hold.
-  std::string ToJson() const;
-  static Result<Progress> FromJson(std::string_view json);
+  std::string ToString() const;
+  static Result<Progress> Parse(std::string_view text);
   bool operator==(const Progress&) const = default;
 };
 

@@ -193,7 +193,7 @@ Result<DemoTarget::Known> DemoTarget::OpenFence(const std::string& item, int64_t
   Known known{.progress = std::nullopt, .sealed = raise.Int(1) != 0};
   raise.Reset();
   if (!progress.empty()) {
-    MUSTER_ASSIGN(known.progress, pipeline::Progress::FromJson(progress));
+    MUSTER_ASSIGN(known.progress, pipeline::Progress::Parse(progress));
   }
   return known;
 }
@@ -203,7 +203,7 @@ Status DemoTarget::Append(const std::string& item, int64_t epoch, const pipeline
   MUSTER_ASSIGN(sql::SqliteTransaction transaction, sql::SqliteTransaction::Begin(*db_));
   MUSTER_ASSIGN(auto advance, db_->Prepare("UPDATE fences SET progress = ?3"
                                            " WHERE item = ?1 AND epoch = ?2 AND NOT sealed"));
-  MUSTER_TRY(advance.Bind(item, epoch, after.ToJson()).Run());
+  MUSTER_TRY(advance.Bind(item, epoch, after.ToString()).Run());
   if (db_->Changes() != 1) {
     return Error{Code::kLeaseLost, "the target refuses a write of epoch " + std::to_string(epoch)};
   }
@@ -221,7 +221,7 @@ Result<std::optional<pipeline::Progress>> DemoTarget::Seal(const std::string& it
   if (!sealed) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
   const std::string progress(seal.Text(0));
   seal.Reset();
-  return pipeline::Progress::FromJson(progress);
+  return pipeline::Progress::Parse(progress);
 }
 
 Result<DemoTarget::Comparison> DemoTarget::Compare() {

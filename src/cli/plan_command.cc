@@ -157,11 +157,9 @@ class PlanRun {
     if (error)
       return Error{Code::kInvalid, options_.out + ": cannot create the folder: " + error.message()};
     Json names = Json::array();
-    for (const auto& [name, json] : files) {
+    for (const auto& [name, text] : files) {
       const std::string path = options_.out + "/" + name;
-      // CloudFormation accepts templates up to 1 MB: no whitespace.
-      const bool compact = name == "template.json";
-      MUSTER_TRY(WriteFile(path, (compact ? json.dump() : json.dump(2)) + "\n"));
+      MUSTER_TRY(WriteFile(path, text));
       names.push_back(path);
       if (!context_.json) context_.out << path << '\n';
     }

@@ -38,12 +38,12 @@ constexpr EnumNames<FileItem::Phase, 3> kPhases{{{
 }}};
 
 void PutProgress(const FileItem& item, Json& json, std::string_view name) {
-  json[name] = item.progress.ToJson();
+  json[name] = item.progress.ToString();
 }
 void TakeProgress(JsonFields& fields, FileItem& item, std::string_view name) {
   std::string text;
   fields.Need(name, text);
-  auto progress = Progress::FromJson(text);
+  auto progress = Progress::Parse(text);
   if (!progress) return fields.Mistake(progress.error().message);
   item.progress = *std::move(progress);
 }

@@ -50,7 +50,7 @@ Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::stri
 
 Result<Progress> ProgressOf(const StoredFence& stored) {
   if (stored.progress.empty()) return Progress{};
-  return Progress::FromJson(stored.progress);
+  return Progress::Parse(stored.progress);
 }
 
 Progress WithRefused(const Progress& after, const std::vector<Refused>& refused) {

@@ -39,7 +39,7 @@ Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::strin
 // was sealed.
 Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place);
 
-// Progress within a larger JSON value; on its own it is Progress::ToJson.
+// Progress within a larger JSON value; on its own it is Progress::ToString.
 Json JsonOf(const Progress& progress);
 Result<Progress> ProgressOf(const Json& json);
 

@@ -79,9 +79,9 @@ Result<Progress> ProgressOf(const Json& json) {
   return progress;
 }
 
-std::string Progress::ToJson() const { return ToJsonText(JsonOf(*this)); }
+std::string Progress::ToString() const { return ToJsonText(JsonOf(*this)); }
 
-Result<Progress> Progress::FromJson(std::string_view text) {
+Result<Progress> Progress::Parse(std::string_view text) {
   MUSTER_ASSIGN(const Json json, ParseJson(text, "progress"));
   return ProgressOf(json);
 }

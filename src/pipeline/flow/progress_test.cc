@@ -11,16 +11,16 @@ TEST(Progress, SurvivesBeingWrittenWhateverThePositionsAre) {
       .position = odd,
       .end = "\xfe",
       .counts = {.read = 10, .written = 7, .skipped = 2, .failed = 1, .bytes = 99}};
-  const std::string json = progress.ToJson();
+  const std::string json = progress.ToString();
   EXPECT_EQ(json.find('\n'), std::string::npos);
-  const auto again = Progress::FromJson(json);
+  const auto again = Progress::Parse(json);
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(*again, progress);
 }
 
 TEST(Progress, PlainPositionsStayReadable) {
   EXPECT_EQ(
-      (Progress{.position = "00042", .end = "ä"}).ToJson(),
+      (Progress{.position = "00042", .end = "ä"}).ToString(),
       R"({"position":"00042","end":"ä","read":0,"written":0,"skipped":0,"failed":0,"bytes":0})");
 }
 
@@ -28,7 +28,7 @@ TEST(Progress, WhatIsNoProgressIsRefused) {
   for (const char* text :
        {"", "[]", "{}", R"({"position":1})", R"({"position":"%zz","end":"","read":0})",
         R"({"position":"","end":"","read":"many"})"}) {
-    EXPECT_FALSE(Progress::FromJson(text)) << text;
+    EXPECT_FALSE(Progress::Parse(text)) << text;
   }
 }
 

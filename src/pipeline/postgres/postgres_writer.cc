@@ -134,7 +134,7 @@ Result<std::vector<Refused>> PostgresWriter::TryWrite(const Batch& batch, const 
   refused.insert(refused.end(), static_cast<size_t>(written.dropped),
                  {.index = 0, .reason = "a trigger of the table dropped it", .skipped = true});
   const Progress kept = WithRefused(after, refused);
-  std::string json = kept.ToJson();
+  std::string json = kept.ToString();
   if (auto done = progress_.CommitWith(*connection_, json); !done) {
     if (done.error().code == Code::kUnknownOutcome) {
       doubtful_ = Attempt{stored_.progress, std::move(json), after, std::move(refused)};

@@ -134,7 +134,7 @@ Result<std::vector<Refused>> SqliteWriter::TryWrite(const Batch& batch, const Pr
   MUSTER_ASSIGN(std::vector<Refused> refused, InsertRows(batch));
   MUSTER_TRY(target_.NoteAfter(batch));
   const Progress kept = WithRefused(after, refused);
-  std::string json = kept.ToJson();
+  std::string json = kept.ToString();
   MUSTER_TRY(Store("progress", json));
   if (auto done = transaction.Commit(); !done) {
     if (done.error().code == Code::kUnknownOutcome) {

@@ -86,10 +86,17 @@ Result<std::string> CompilePlan(const std::string& path, const PlanOptions& opti
   return ToJsonText(outlook.compiled.main.definition);
 }
 
-Result<std::vector<std::pair<std::string, Json>>> DeployPlan(const std::string& path,
-                                                             const PlanOptions& options) {
+Result<std::vector<DeploymentFile>> DeployPlan(const std::string& path,
+                                               const PlanOptions& options) {
   MUSTER_ASSIGN(const Outlook outlook, LoadOutlook(path, options));
-  return MakeDeployment(outlook.plan, outlook.compiled);
+  MUSTER_ASSIGN(const auto deployment, MakeDeployment(outlook.plan, outlook.compiled));
+  std::vector<DeploymentFile> files;
+  for (const auto& [name, json] : deployment) {
+    // CloudFormation accepts templates up to 1 MB: no whitespace.
+    const bool compact = name == "template.json";
+    files.push_back({.name = name, .text = (compact ? json.dump() : json.dump(2)) + "\n"});
+  }
+  return files;
 }
 
 Result<std::string> DrawPlan(const std::string& path, PlanPicture picture,

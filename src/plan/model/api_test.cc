@@ -80,8 +80,12 @@ TEST_F(PlanApi, WithoutPastRunsTheOutlookIsThePlans) {
 TEST_F(PlanApi, ADeploymentHasTheStateMachineAndATemplate) {
   const auto files = DeployPlan(path_, {.variables = {{"environment", "dev"}}, .profile = "there"});
   ASSERT_TRUE(files) << files.error().ToString();
-  EXPECT_EQ(files->front().first, "definition.asl.json");
-  EXPECT_EQ(files->back().first, "template.json");
+  EXPECT_EQ(files->front().name, "definition.asl.json");
+  EXPECT_EQ(files->back().name, "template.json");
+  for (const DeploymentFile& file : *files) {
+    EXPECT_TRUE(Json::accept(file.text)) << file.name;
+    EXPECT_EQ(file.text.back(), '\n');
+  }
 }
 
 }  // namespace
