@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/env.h"
@@ -20,7 +21,7 @@ namespace muster::plan {
 
 // The phases of a rank.
 enum class Phase { kExtract, kTransform };
-std::string NameOf(Phase phase);  // "extract", "transform"
+std::string_view NameOf(Phase phase);  // "extract", "transform"
 
 // What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
 std::string KeyOf(Phase phase, const std::string& task);

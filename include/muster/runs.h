@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/env.h"
@@ -115,7 +116,7 @@ struct RunEngineOptions {
 
 // Of a rank or task. kStopped: the run has ended while it was running.
 enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
-std::string NameOf(PartState state);  // "WAITING", …
+std::string_view NameOf(PartState state);  // "WAITING", …
 
 // An error as a Catch of a state machine leaves it.
 struct CaughtError {

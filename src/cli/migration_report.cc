@@ -61,7 +61,7 @@ void AddRank(Table& table, const RankReport& rank) {
   });
   table.AddRow({{std::to_string(rank.number)},
                 {rank.name},
-                {NameOf(rank.state), StyleOf(rank.state)},
+                {std::string(NameOf(rank.state)), StyleOf(rank.state)},
                 {std::to_string(done) + "/" + std::to_string(rank.tasks.size())},
                 {reconciled ? TextOf(counts.extracted) : RowsOf(rank, Phase::kExtract)},
                 {UnreadableOf(rank), rank.Unreadable() > 0 ? Style::kWarn : Style::kNone},
@@ -209,7 +209,7 @@ std::string TextOf(const plan::AttemptReport& attempt) {
         ++succeeded;
         continue;
       }
-      std::string state = NameOf(task.state);
+      std::string state(NameOf(task.state));
       for (char& c : state) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       others += ", " + KeyOf(task.phase, task.name) + " " + state;
     }

@@ -85,13 +85,13 @@ void RunFollower::ReportTasks(const plan::RunReport& report,
       std::optional<int64_t> rows = task.rows;
       if (!rows && task.state == PartState::kRunning && row != live.end()) rows = row->second;
       // As text only starts and ends: the rest is in the rank's line.
-      const std::string state = NameOf(task.state);
+      const std::string state(NameOf(task.state));
       const std::string now =
           events_ == Events::kJson && rows ? state + std::to_string(*rows) : state;
       std::string& told = tasks_[task.first_state];
       if (told == now || (told.empty() && task.state == PartState::kWaiting)) continue;
       told = now;
-      const std::string phase = NameOf(task.phase);
+      const std::string phase(NameOf(task.phase));
       if (events_ == Events::kJson) {
         Json json{{"event", "task"},
                   {"rank", rank.number},
@@ -117,7 +117,7 @@ void RunFollower::ReportRetries(const plan::RunReport& report) {
     for (const plan::TaskReport& task : rank.tasks) {
       if (!task.retry || retries_[task.first_state] == task.retry->failed) continue;
       retries_[task.first_state] = task.retry->failed;
-      const std::string phase = NameOf(task.phase);
+      const std::string phase(NameOf(task.phase));
       if (events_ == Events::kJson) {
         context_.out << ToJsonText({{"event", "retry"},
                                     {"rank", rank.number},

@@ -236,8 +236,8 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
   MUSTER_ASSIGN(const RunView view, store.runs->View(id));
   const TaskView* task = view.Find(phase, name);
   if (task == nullptr) {
-    return Error{Code::kNotFound,
-                 "migration '" + id + "' has no task '" + name + "' to " + NameOf(phase)};
+    return Error{Code::kNotFound, "migration '" + id + "' has no task '" + name + "' to " +
+                                      std::string(NameOf(phase))};
   }
   Json json = TaskOf(*task);
   json["store"] = store.number;

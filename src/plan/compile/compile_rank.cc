@@ -36,7 +36,7 @@ class RankCompiler {
 
   void AddPhase(Phase phase, const std::vector<Lane>& lanes, Json& results) {
     const bool extract = phase == Phase::kExtract;
-    const std::string name = NameOf(phase);
+    const std::string name(NameOf(phase));
     const std::string output = extract ? "appflow" : "glue";
     const bool goes_on = plan_.on_failure == FailurePolicy::kContinue;
     if (lanes.empty()) {

@@ -57,7 +57,7 @@ states::TaskCall TaskGate::Labelled(const states::TaskCall& call) const {
   if (found == states_.end()) return labelled;
   const PlanState& state = found->second;
   labelled.part = states::PlanPart{.rank = state.rank,
-                                   .phase = state.phase ? NameOf(*state.phase) : std::string(),
+                                   .phase = state.phase ? std::string(NameOf(*state.phase)) : "",
                                    .task = state.task,
                                    .does_task = state.Begins()};
   return labelled;

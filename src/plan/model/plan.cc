@@ -27,9 +27,11 @@ void NoteContents(Plan& plan) {
 
 }  // namespace
 
-std::string NameOf(Phase phase) { return std::string(kPhaseNames.NameOf(phase)); }
+std::string_view NameOf(Phase phase) { return kPhaseNames.NameOf(phase); }
 
-std::string KeyOf(Phase phase, const std::string& task) { return NameOf(phase) + "/" + task; }
+std::string KeyOf(Phase phase, const std::string& task) {
+  return std::string(NameOf(phase)) + "/" + task;
+}
 
 std::optional<size_t> Plan::FindRank(int64_t number) const {
   const auto found =

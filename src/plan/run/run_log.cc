@@ -203,7 +203,7 @@ class LogReader {
 
 }  // namespace
 
-std::string NameOf(PartState state) {
+std::string_view NameOf(PartState state) {
   static constexpr EnumNames<PartState, 5> kNames{{{
       {PartState::kWaiting, "WAITING"},
       {PartState::kRunning, "RUNNING"},
@@ -211,7 +211,7 @@ std::string NameOf(PartState state) {
       {PartState::kFailed, "FAILED"},
       {PartState::kStopped, "STOPPED"},
   }}};
-  return std::string(kNames.NameOf(state));
+  return kNames.NameOf(state);
 }
 
 std::string NameOf(AttemptStatus status) {

@@ -103,7 +103,8 @@ Result<std::string> Runs::WhatIsWaitedFor(const RunState& run) {
     for (const TaskReport& task : rank.tasks) {
       // The process of a stopped one may still be working on it.
       if (task.state != PartState::kRunning && task.state != PartState::kStopped) continue;
-      text += (text.empty() ? "waiting for " : ", ") + NameOf(task.phase) + " " + task.name;
+      text += (text.empty() ? "waiting for " : ", ") + std::string(NameOf(task.phase)) + " " +
+              task.name;
       const auto what = live.waits.find(task.first_state);
       if (what != live.waits.end()) text += ", which waits for " + what->second;
     }
