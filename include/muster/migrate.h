@@ -14,6 +14,16 @@
 
 namespace muster::pipeline {
 
+// The parts of a migration. MigrateAll and RunWorker of muster/work.h run a Pipeline made of them.
+
+// Opens a source or a sink by URL; docs/guide/sources.md and sinks.md list them all.
+Result<std::unique_ptr<Source>> OpenSource(const std::string& url, Env& env);
+Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
+
+// Transforms declared in YAML or JSON; empty: none. `file` is for error messages.
+Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
+                                                       const std::string& file);
+
 // A document that could not be migrated, and why.
 struct DeadLetter {
   std::string_view collection;  // the source's name for it
@@ -66,28 +76,6 @@ class Throttle {
   std::unique_ptr<State> state_;
 };
 
-// Lets a shard's cursor split off part of it.
-class Rest {
- public:
-  virtual ~Rest() = default;
-  // As Reader::Split; the reader keeps what it has read ahead.
-  virtual Result<std::optional<std::string>> Split() = 0;
-};
-
-// Accompanies the migration of one shard.
-class WorkItemCursor {
- public:
-  virtual ~WorkItemCursor() = default;
-
-  // A batch is in the sink; `progress` is the shard's new progress. May lower `progress.end` after
-  // a split. kCancelled ends the shard in good order between two batches, any other failure at
-  // once.
-  virtual Status Advance(Progress& progress, Writer& writer, Rest& rest) = 0;
-
-  // How long the next write may take.
-  virtual Patience NextPatience() = 0;
-};
-
 struct PipelineOptions {
   BatchLimits limits = {};
   bool read_ahead = true;  // a thread reads the next batch while the last is in flight
@@ -104,62 +92,17 @@ struct Pipeline {
   PipelineOptions options = {};
 };
 
-// Migrates one partition from `start` on: reads, transforms and writes batch after batch, in order,
-// up to start.end or, if empty, the partition's end. Returns the final progress; calling Finish is
-// up to the caller. kCancelled: stopped in good order, after the last batch reported to `cursor`.
-// `writer` is open for this item.
-Result<Progress> MigrateShard(Pipeline& pipeline, const Partition& partition,
-                              const std::string& item, const Progress& start, Writer& writer,
-                              WorkItemCursor& cursor, std::stop_token stop);
-
 // Selects collections by the source's names; none: all.
 using CollectionFilter = std::function<bool(const std::string& collection)>;
 
-// kIncompatible: the source reports deleted documents, and the sink cannot delete.
-Status CheckDeletes(const Source& source, const Sink& sink);
-
-// The selected collections of the source; without a filter, all. Fails for the first that cannot be
-// read.
-Result<std::vector<Collection>> SelectCollections(Source& source, const CollectionFilter& allowed);
-
-// kConflict: several of these collections share a target in which documents with the same id
+// Prepares the sink for the source itself and all allowed collections or, with `evaluate`, reports
+// what would be done. Idempotent. kIncompatible: the source reports deleted documents, and the sink
+// cannot delete. kConflict: several collections share a target in which documents with the same id
 // replace each other, and PipelineOptions::merge is off. kInvalid: a target is a table that is read
 // from.
-Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);
-
-// kCorrupt: the source's own count differs from the number of documents read from the collection's
-// partitions, and the source has not changed meanwhile. `read` returns that number; it is called
-// only if the source can count.
-Status CheckCount(Source& source, const std::string& collection,
-                  const std::vector<Partition>& partitions,
-                  const std::function<Result<int64_t>()>& read);
-
-// Prepares the sink for the source itself and all allowed collections or, with `evaluate`, reports
-// what would be done. Idempotent.
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate);
-
-// Names a shard from a position on: indexName__shardNumber__startingDocId, orders__0__0 from the
-// first document on. Every name and position round-trips, even with `__`; the text is always valid
-// UTF-8 without control characters.
-struct WorkItemName {
-  std::string collection;
-  int shard = 0;
-  std::string position = {};  // empty: the first document
-
-  std::string ToString() const;
-  static Result<WorkItemName> Parse(std::string_view text);
-  bool operator==(const WorkItemName&) const = default;
-};
-
-// Opens a source or a sink by URL; docs/guide/sources.md and sinks.md list them all.
-Result<std::unique_ptr<Source>> OpenSource(const std::string& url, Env& env);
-Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
-
-// Transforms declared in YAML or JSON; empty: none. `file` is for error messages.
-Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
-                                                       const std::string& file);
 
 // One side of a comparison: a collection of a source.
 struct VerifySide {

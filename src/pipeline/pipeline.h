@@ -5,5 +5,5 @@
 #include "pipeline/flow/item_fence.h"        // IWYU pragma: export
 #include "pipeline/flow/memory_source.h"     // IWYU pragma: export
 #include "pipeline/flow/metered_sink.h"      // IWYU pragma: export
-#include "pipeline/flow/sink_kinds.h"        // IWYU pragma: export
+#include "pipeline/flow/shards.h"            // IWYU pragma: export
 #include "pipeline/flow/wrappers.h"          // IWYU pragma: export

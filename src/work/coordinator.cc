@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/planted_bug.h"
 #include "core/timestamp.h"
+#include "pipeline/pipeline.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"

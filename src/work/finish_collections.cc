@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "pipeline/pipeline.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/target_check.h"

@@ -8,7 +8,6 @@
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
-#include "muster/migrate.h"
 #include "muster/store.h"
 #include "pipeline/pipeline.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "muster/migrate.h"
+#include "pipeline/pipeline.h"
 #include "work/coordinator.h"
 
 namespace muster::work {

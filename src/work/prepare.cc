@@ -3,6 +3,7 @@
 #include "core/backoff.h"
 #include "core/interrupt.h"
 #include "core/planted_bug.h"
+#include "pipeline/pipeline.h"
 #include "work/coordinator.h"
 #include "work/records.h"
 

@@ -9,10 +9,10 @@
 
 #include "core/file.h"
 #include "core/mutex.h"
-#include "muster/migrate.h"
 #include "pipeline/file/file_list.h"
 #include "pipeline/file/file_writer.h"
 #include "pipeline/flow/item_fence.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 namespace {

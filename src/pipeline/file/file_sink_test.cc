@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "muster/migrate.h"
 #include "pipeline/file/byte_stream.h"
+#include "pipeline/flow/shards.h"
 #include "support/temporary_folder.h"
 
 namespace muster::pipeline {

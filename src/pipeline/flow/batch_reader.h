@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "core/mutex.h"
-#include "muster/migrate.h"
 #include "pipeline/flow/batch_filler.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 

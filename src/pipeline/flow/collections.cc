@@ -2,7 +2,7 @@
 #include <iterator>
 #include <map>
 
-#include "muster/migrate.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 

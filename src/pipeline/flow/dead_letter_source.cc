@@ -9,7 +9,7 @@
 #include "core/json_scan.h"
 #include "core/number.h"
 #include "core/sha256.h"
-#include "muster/migrate.h"
+#include "pipeline/flow/shards.h"
 #include "pipeline/json/json_text.h"
 
 namespace muster::pipeline {

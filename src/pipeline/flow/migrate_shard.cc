@@ -1,6 +1,6 @@
 #include "core/planted_bug.h"
-#include "muster/migrate.h"
 #include "pipeline/flow/batch_reader.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 namespace {

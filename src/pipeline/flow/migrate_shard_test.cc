@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "muster/migrate.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 namespace {

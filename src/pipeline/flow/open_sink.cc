@@ -5,7 +5,7 @@
 #include "pipeline/file/file_sink.h"
 #include "pipeline/file/jsonl_sink.h"
 #include "pipeline/flow/scheme.h"
-#include "pipeline/flow/sink_kinds.h"
+#include "pipeline/flow/shards.h"
 #include "pipeline/opensearch/opensearch_sink.h"
 #include "pipeline/postgres/postgres_sink.h"
 #include "pipeline/sqlite/sqlite_sink.h"

@@ -6,6 +6,7 @@
 
 #include "core/json_scan.h"
 #include "pipeline/flow/document_hash.h"
+#include "pipeline/flow/shards.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {

@@ -1,7 +1,7 @@
 #include <charconv>
 
 #include "core/escape_bytes.h"
-#include "muster/migrate.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/utf8.h"
-#include "muster/migrate.h"
+#include "pipeline/flow/shards.h"
 
 namespace muster::pipeline {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/json.h"
-#include "muster/migrate.h"
+#include "pipeline/flow/shards.h"
 #include "support/http_server.h"
 
 namespace muster::pipeline {

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "muster/migrate.h"
 #include "net/opensearch.h"
+#include "pipeline/flow/shards.h"
 #include "pipeline/opensearch/opensearch_sink.h"
 #include "pipeline/opensearch/opensearch_source.h"
 #include "support/opensearch_server.h"

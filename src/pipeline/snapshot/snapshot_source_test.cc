@@ -16,6 +16,7 @@
 #include "lucene/shard_reader.h"
 #include "muster/migrate.h"
 #include "pipeline/flow/memory_sink.h"
+#include "pipeline/flow/shards.h"
 #include "support/migrate.h"
 #include "support/temporary_folder.h"
 

@@ -15,7 +15,7 @@
 #include "core/file_output.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "muster/migrate.h"
+#include "pipeline/pipeline.h"
 
 namespace muster::task {
 namespace {
