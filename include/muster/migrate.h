@@ -49,6 +49,15 @@ class DeadLetters {
   virtual Status Flush() = 0;
 };
 
+// Lines of such a file that are not letters: torn by a crash, or foreign.
+struct BadLines {
+  int64_t count = 0;
+  std::vector<size_t> first = {};  // numbers of the first ten
+
+  // "2 lines are not dead letters and were skipped: 3, 17"
+  std::string ToString() const;
+};
+
 // The run in letters of a standalone migration.
 inline constexpr char kStandaloneRun[] = "standalone";
 

@@ -1,5 +1,3 @@
-#include "work/redrive.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -8,7 +6,7 @@
 
 #include "core/secrets.h"
 #include "core/sha256.h"
-#include "muster/migrate.h"
+#include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "work/records.h"
 #include "work/redrive_lease.h"

@@ -44,18 +44,6 @@ bool IsAboutLetters(const Error& error);
 std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
                                                FileCalls& calls);
 
-// Lines that are not dead letters: torn by a crash, or not ours.
-struct BadLines {
-  static constexpr size_t kMaxNamed = 10;
-
-  int64_t count = 0;
-  std::vector<size_t> first = {};  // line numbers, up to kMaxNamed
-
-  void Add(size_t number);
-  // "2 lines are not dead letters and were skipped: 3, 17"
-  std::string ToString() const;
-};
-
 // One line of a dead-letter file. Any field order and white space: people edit these with their own
 // tools.
 struct LetterLine {

@@ -15,6 +15,8 @@
 namespace muster::pipeline {
 namespace {
 
+constexpr int64_t kMaxNamed = 10;
+
 struct Letter {
   LetterGroup group;
   LetterPlace place;
@@ -188,11 +190,6 @@ std::optional<LetterLine> LetterLine::Of(std::string_view line) {
   return parts;
 }
 
-void BadLines::Add(size_t number) {
-  if (first.size() < kMaxNamed) first.push_back(number);
-  ++count;
-}
-
 std::string BadLines::ToString() const {
   std::string text =
       std::to_string(count) + (count == 1 ? " line is not a dead letter and was skipped"
@@ -216,9 +213,10 @@ Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
     if (letter) {
       letter->place.line = number;
       last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
-    } else {
-      log.bad_lines_.Add(number);
+      continue;
     }
+    BadLines& bad = log.bad_lines_;
+    if (++bad.count <= kMaxNamed) bad.first.push_back(number);
   }
   if (last.empty() && log.bad_lines_.count > 0) {
     return Error{Code::kInvalid,
