@@ -60,14 +60,37 @@ struct WorkTerms {
   bool fail_fast = false;
 };
 
+struct WorkerOptions {
+  RunSpec run;
+  WorkTerms terms = {};
+  std::string worker = {};  // names the holder for display; need not be unique
+  int slots = 1;            // items at a time
+  bool forever = false;     // keep running when all is done
+  pipeline::CollectionFilter allowed = {};
+};
+
+struct WorkerReport {
+  bool all_done = false;                      // false: stopped before
+  std::vector<std::string> quarantined = {};  // items of the run
+};
+
+class WorkObserver;
+
+// Prepares the run if needed, then migrates shard after shard until every item is done or
+// quarantined or a stop is requested; then held items are handed over within a second. Waits for an
+// unresponsive store, source or sink. `observer` is called from several threads.
+Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
+                               const WorkerOptions& options, WorkObserver& observer,
+                               std::stop_token stop);
+
 // A work item held by this process, a range of a shard, as an observer sees it.
 class WorkItem {
  public:
   virtual ~WorkItem() = default;
 
   virtual const std::string& name() const = 0;  // index__shard__position
-  virtual const pipeline::Partition& partition()
-      const = 0;  // as created; splits lower progress().end
+  // As created; splits lower progress().end.
+  virtual const pipeline::Partition& partition() const = 0;
   virtual const pipeline::Progress& progress() const = 0;  // as of the last checkpoint
   virtual const pipeline::Fence& fence() const = 0;
   virtual int attempt() const = 0;  // claims since the last progress, including this one
@@ -103,27 +126,6 @@ class WorkObserver {
   // nothing.
   virtual void Waits(const std::string& /*what*/) {}
 };
-
-struct WorkerOptions {
-  RunSpec run;
-  WorkTerms terms = {};
-  std::string worker = {};  // names the holder for display; need not be unique
-  int slots = 1;            // items at a time
-  bool forever = false;     // keep running when all is done
-  pipeline::CollectionFilter allowed = {};
-};
-
-struct WorkerReport {
-  bool all_done = false;                      // false: stopped before
-  std::vector<std::string> quarantined = {};  // items of the run
-};
-
-// Prepares the run if needed, then migrates shard after shard until every item is done or
-// quarantined or a stop is requested; then held items are handed over within a second. Waits for an
-// unresponsive store, source or sink. `observer` is called from several threads.
-Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
-                               const WorkerOptions& options, WorkObserver& observer,
-                               std::stop_token stop);
 
 // Notified by MigrateAll; calls come from several threads, one at a time.
 class MigrationObserver {
@@ -162,6 +164,17 @@ struct RunInfo {
   std::string unreadable = {};  // why its record cannot be read; then only the name is known
 };
 
+// Documents read within the last half minute, and how much of that time it took, so that a run of
+// many short items has a rate too.
+struct RecentRate {
+  double documents = 0;
+  milliseconds span{0};
+
+  // Adds another item or run; their times overlap.
+  RecentRate& operator+=(const RecentRate& other);
+  double PerSecond() const;
+};
+
 struct ItemInfo {
   // If unreadable, only the key, the name, `due` and the error are known.
   enum class State { kOpen, kDone, kQuarantined, kUnreadable };
@@ -178,23 +191,59 @@ struct ItemInfo {
   pipeline::Counts counts = {};         // of that, with redriven documents by their new outcome
   std::optional<double> fraction = {};  // of it that is done
   double docs_per_second = 0;           // of the current holder
-  // What the last holder read within the last half minute, and how much of that time it took, so
-  // that a run of many short items has a rate too.
-  double recent_documents = 0;
-  milliseconds recent{0};
+  RecentRate recent = {};               // of the last holder
   std::vector<std::string> successors = {};  // names
   std::string error = {};                    // the last
+};
+
+// Totals over a run's items.
+struct RunTotals {
+  int64_t items = 0;
+  int64_t done = 0;
+  int64_t held = 0;
+  int64_t waiting = 0;
+  int64_t quarantined = 0;
+  int64_t unreadable = 0;
+  pipeline::Counts counts = {};  // with redriven documents by their new outcome
+  double docs_per_second = 0;    // recent; 0 once nothing is left to do
+  // Estimated number of documents in the run: started items extrapolate from their progress, and
+  // the others are assumed to be as large. None: nothing started.
+  std::optional<double> documents = {};
+  std::optional<milliseconds> longest = {};  // that a holder still needs for its item
+  std::string last_error = {};               // of an item without a holder
 };
 
 // Foreign or damaged records are listed as unreadable.
 Result<std::vector<RunInfo>> ListRuns(store::Store& store);
 // kCorrupt: its record cannot be read.
 Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
+Result<RunTotals> ReadTotals(store::Store& store, const std::string& run);
 
 // Up to `limit` items of a run in key order, after `after`; damaged ones are listed as unreadable.
 Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
                                         const std::string& after, int limit);
+// Calls `each` for every item of a run, in key order, and returns the totals.
+Result<RunTotals> EachItem(store::Store& store, const std::string& run,
+                           const std::function<void(const ItemInfo& item)>& each);
 Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std::string& name);
+
+// Whether it has a holder right now.
+bool IsHeld(const ItemInfo& item);
+
+// "open", "done", "quarantined" or "unreadable".
+std::string_view ItemStateName(ItemInfo::State state);
+// "preparing", "running" (a worker holds an item), "waiting" (none does), "finished" or
+// "unreadable".
+std::string_view RunStateName(const RunInfo& run, const RunTotals& totals);
+
+// Why the item has no holder, or who holds it; empty when done.
+std::string WhyItem(const ItemInfo& item);
+// Why no worker is active, and what to do; empty if one is, or if nothing is left to do.
+std::string WhyRun(const RunInfo& run, const RunTotals& totals);
+
+// Until the item is done, at its holder's rate, or the whole run, at this one. None: unknown.
+std::optional<milliseconds> TimeLeft(const ItemInfo& item);
+std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
 // Makes a quarantined item due again. kConflict: it is not quarantined.
 Status RetryItem(store::Store& store, const std::string& run, const std::string& name);

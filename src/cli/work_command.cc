@@ -9,8 +9,8 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/timestamp.h"
 #include "muster/work.h"
-#include "work/work.h"
 
 namespace muster::cli {
 namespace {
@@ -60,44 +60,46 @@ Json ToJson(const work::RedriveReport& report) {
               {"recorded", report.recorded},      {"notes", report.notes}};
 }
 
-void AddRow(const work::RunInfo& run, const work::RunSummary& sum, Table& table) {
-  const auto left = sum.Left(sum.docs_per_second());
+void AddRow(const work::RunInfo& run, const work::RunTotals& totals, Table& table) {
+  const auto left = work::TimeLeft(totals, totals.docs_per_second);
   table.AddRow(
       {{run.name},
-       {std::string(work::RunStateName(run, sum)),
+       {std::string(work::RunStateName(run, totals)),
         run.unreadable.empty() ? Style::kNone : Style::kBad},
-       {std::to_string(sum.items)},
-       {std::to_string(sum.done)},
-       {std::to_string(sum.held)},
-       {std::to_string(sum.waiting)},
-       {std::to_string(sum.quarantined), sum.quarantined > 0 ? Style::kBad : Style::kNone},
-       {std::to_string(sum.counts.read)},
-       {std::to_string(sum.counts.failed), sum.counts.failed > 0 ? Style::kWarn : Style::kNone},
-       {std::to_string(static_cast<int64_t>(sum.docs_per_second()))},
-       {left ? work::FormatSpan(*left) : ""}});
+       {std::to_string(totals.items)},
+       {std::to_string(totals.done)},
+       {std::to_string(totals.held)},
+       {std::to_string(totals.waiting)},
+       {std::to_string(totals.quarantined), totals.quarantined > 0 ? Style::kBad : Style::kNone},
+       {std::to_string(totals.counts.read)},
+       {std::to_string(totals.counts.failed),
+        totals.counts.failed > 0 ? Style::kWarn : Style::kNone},
+       {std::to_string(static_cast<int64_t>(totals.docs_per_second))},
+       {left ? FormatSpan(*left) : ""}});
 }
 
-Json ToJson(const work::RunInfo& run, const work::RunSummary& sum) {
+Json ToJson(const work::RunInfo& run, const work::RunTotals& totals) {
   Json json{{"run", run.name},
-            {"state", work::RunStateName(run, sum)},
+            {"state", work::RunStateName(run, totals)},
             {"source", run.source},
             {"sink", run.sink},
             {"incarnation", run.incarnation},
-            {"items", sum.items},
-            {"done", sum.done},
-            {"held", sum.held},
-            {"waiting", sum.waiting},
-            {"quarantined", sum.quarantined},
-            {"read", sum.counts.read},
-            {"written", sum.counts.written},
-            {"skipped", sum.counts.skipped},
-            {"failed", sum.counts.failed},
-            {"docs_per_second", std::round(sum.docs_per_second())}};
+            {"items", totals.items},
+            {"done", totals.done},
+            {"held", totals.held},
+            {"waiting", totals.waiting},
+            {"quarantined", totals.quarantined},
+            {"read", totals.counts.read},
+            {"written", totals.counts.written},
+            {"skipped", totals.counts.skipped},
+            {"failed", totals.counts.failed},
+            {"docs_per_second", std::round(totals.docs_per_second)}};
   if (!run.unreadable.empty()) json["error"] = run.unreadable;
-  if (const std::string why = work::WhyRun(run, sum); !why.empty()) json["why"] = why;
-  if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
-  if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
-  if (const auto left = sum.Left(sum.docs_per_second())) json["eta_s"] = left->count() / 1000;
+  if (const std::string why = work::WhyRun(run, totals); !why.empty()) json["why"] = why;
+  if (totals.unreadable > 0) json["unreadable"] = totals.unreadable;
+  if (totals.documents) json["documents"] = std::llround(*totals.documents);
+  if (const auto left = work::TimeLeft(totals, totals.docs_per_second))
+    json["eta_s"] = left->count() / 1000;
   return json;
 }
 
@@ -126,13 +128,13 @@ class WorkCommand {
     std::string notes;
     for (const work::RunInfo& run : runs) {
       if (!options_.run.empty() && run.name != options_.run) continue;
-      MUSTER_ASSIGN(const work::RunSummary sum, work::RunSummary::Of(*store_, run.name));
-      if (!run.unreadable.empty() || sum.unreadable > 0) exit_code = kFailed;
-      if (const std::string why = work::WhyRun(run, sum); !why.empty()) {
+      MUSTER_ASSIGN(const work::RunTotals totals, work::ReadTotals(*store_, run.name));
+      if (!run.unreadable.empty() || totals.unreadable > 0) exit_code = kFailed;
+      if (const std::string why = work::WhyRun(run, totals); !why.empty()) {
         notes += run.name + ": " + why + "\n";
       }
-      AddRow(run, sum, table);
-      list.push_back(ToJson(run, sum));
+      AddRow(run, totals, table);
+      list.push_back(ToJson(run, totals));
     }
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -177,7 +179,7 @@ class WorkCommand {
            {std::to_string(item.counts.failed)},
            {item.docs_per_second > 0 ? std::to_string(static_cast<int64_t>(item.docs_per_second))
                                      : ""},
-           {left ? work::FormatSpan(*left) : ""},
+           {left ? FormatSpan(*left) : ""},
            {work::WhyItem(item)}});
     }));
     if (context_.json) {

@@ -167,19 +167,21 @@ void FollowRun(store::Store& store, const std::string& run, Env& env, Tally& tal
   std::optional<std::pair<MonoTime, int64_t>> first;  // documents read at the first look
   for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
     const MonoTime start = env.MonoNow();
-    const auto sum = work::RunSummary::Of(store, run);
+    const auto totals = work::ReadTotals(store, run);
     pause = std::max<std::chrono::nanoseconds>(kPause, 20 * (env.MonoNow() - start));
-    if (!sum) continue;
-    if (!first) first.emplace(start, sum->counts.read);
+    if (!totals) continue;
+    if (!first) first.emplace(start, totals->counts.read);
     const double seconds = std::chrono::duration<double>(start - first->first).count();
-    const auto read = static_cast<double>(sum->counts.read - first->second);
-    std::string note = "run: " + std::to_string(sum->done) + " of " + std::to_string(sum->items) +
-                       " items, " + std::to_string(sum->counts.read);
-    if (const auto documents = sum->Documents()) {
-      note += " of about " + std::to_string(static_cast<int64_t>(*documents));
+    const auto read = static_cast<double>(totals->counts.read - first->second);
+    std::string note = "run: " + std::to_string(totals->done) + " of " +
+                       std::to_string(totals->items) + " items, " +
+                       std::to_string(totals->counts.read);
+    if (totals->documents) {
+      note += " of about " + std::to_string(static_cast<int64_t>(*totals->documents));
     }
     note += " documents";
-    if (const auto left = sum->Left(seconds > 0 ? read / seconds : sum->docs_per_second())) {
+    const double rate = seconds > 0 ? read / seconds : totals->docs_per_second;
+    if (const auto left = work::TimeLeft(*totals, rate)) {
       note += ", " + FormatSeconds(static_cast<uint64_t>(left->count()) / 1000) + " left";
     }
     tally.SetRun(note);

@@ -1,5 +1,6 @@
 #include "core/timestamp.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -92,6 +93,13 @@ std::string FormatTimestamp(WallTime time) {
       static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
       static_cast<int>(clock.subseconds().count()));
   return {text.data(), static_cast<size_t>(size)};
+}
+
+std::string FormatSpan(milliseconds span) {
+  const int64_t seconds = std::max<int64_t>(0, (span.count() + 999) / 1000);
+  if (seconds < 120) return std::to_string(seconds) + " s";
+  if (seconds < 7200) return std::to_string(seconds / 60) + " min";
+  return std::to_string(seconds / 3600) + " h";
 }
 
 }  // namespace muster

@@ -23,4 +23,7 @@ std::optional<Timestamp> ParseTimestamp(std::string_view text);
 // "2016-03-14T01:59:00.123Z".
 std::string FormatTimestamp(WallTime time);
 
+// "5 s", "12 min", "3 h".
+std::string FormatSpan(milliseconds span);
+
 }  // namespace muster

@@ -6,7 +6,6 @@
 #include "replica/replica.h"
 #include "serve/migration_driver.h"
 #include "serve/overview.h"
-#include "work/work.h"
 
 namespace muster::serve {
 namespace {

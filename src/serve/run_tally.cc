@@ -41,12 +41,14 @@ Result<std::vector<RunTallies::Run>> RunTallies::Refresh(const SiteStore& store)
   MUSTER_TRY(ReadNewRuns(store));
   std::vector<Run> runs;
   for (const work::RunInfo& info : infos) {
-    Run& run = runs.emplace_back(Run{.info = info, .sum = {}, .failures = {}});
+    Run& run = runs.emplace_back(Run{.info = info, .totals = {}, .failures = {}});
+    work::RunSummary sum;
     for (const Page& page : tallies_.at(info.name).pages) {
-      run.sum.Add(page.sum);
+      sum.Add(page.sum);
       run.failures.Add(page.failures);
     }
-    MUSTER_TRY(run.sum.AddRedrives(*store.store, info.name));
+    MUSTER_ASSIGN(const auto redriven, work::Redriven::Of(*store.store, info.name));
+    run.totals = sum.Totals(redriven);
   }
   return runs;
 }
@@ -82,7 +84,7 @@ std::vector<RunTallies::Due> RunTallies::Choose() const {
   std::vector<Due> oldest;
   for (const auto& [run, tally] : tallies_) {
     for (const Page& page : tally.pages) {
-      oldest.push_back({run, page.after, page.read, page.sum.held > 0, tally.finished});
+      oldest.push_back({run, page.after, page.read, page.sum.held() > 0, tally.finished});
     }
   }
   std::stable_sort(oldest.begin(), oldest.end(),

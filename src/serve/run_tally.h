@@ -24,7 +24,7 @@ class RunTallies {
 
   struct Run {
     work::RunInfo info;
-    work::RunSummary sum;    // with what was redriven
+    work::RunTotals totals;
     FailureGroups failures;  // of its items
   };
   Result<std::vector<Run>> Refresh(const SiteStore& store);

@@ -6,7 +6,6 @@
 #include "muster/work.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
-#include "work/work.h"
 
 namespace muster::serve {
 namespace {
@@ -21,26 +20,25 @@ Json CountsOf(const pipeline::Counts& counts) {
           {"bytes", counts.bytes}};
 }
 
-Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::RunSummary& sum) {
+Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::RunTotals& totals) {
   Json json{{"store", store.number},
             {"run", run.name},
-            {"state", work::RunStateName(run, sum)},
+            {"state", work::RunStateName(run, totals)},
             {"source", run.source},
             {"sink", run.sink},
             {"created_at", Ms(run.created)},
-            {"items", sum.items},
-            {"done", sum.done},
-            {"held", sum.held},
-            {"waiting", sum.waiting},
-            {"quarantined", sum.quarantined},
-            {"counts", CountsOf(sum.counts)},
-            {"docs_per_second", std::round(sum.docs_per_second())}};
-  if (sum.unreadable > 0) json["unreadable"] = sum.unreadable;
-  if (const std::string why = work::WhyRun(run, sum); !why.empty()) json["why"] = why;
-  if (const auto documents = sum.Documents()) json["documents"] = std::llround(*documents);
-  if (const auto left = sum.Left(sum.docs_per_second()); left && !run.finished) {
-    json["left_ms"] = left->count();
-  }
+            {"items", totals.items},
+            {"done", totals.done},
+            {"held", totals.held},
+            {"waiting", totals.waiting},
+            {"quarantined", totals.quarantined},
+            {"counts", CountsOf(totals.counts)},
+            {"docs_per_second", std::round(totals.docs_per_second)}};
+  if (totals.unreadable > 0) json["unreadable"] = totals.unreadable;
+  if (const std::string why = work::WhyRun(run, totals); !why.empty()) json["why"] = why;
+  if (totals.documents) json["documents"] = std::llround(*totals.documents);
+  const auto left = work::TimeLeft(totals, totals.docs_per_second);
+  if (left && !run.finished) json["left_ms"] = left->count();
   return json;
 }
 
@@ -70,23 +68,21 @@ struct RunShares {
   struct Share {
     int64_t items = 0;
     int64_t done = 0;
-    work::RecentRate pace;
+    work::RecentRate recent;
     pipeline::Counts counts;
   };
-  work::RunSummary sum;
   std::map<std::string, Share> workers;
   std::map<std::string, Share> collections;
 
   void Add(const work::ItemInfo& item) {
-    sum.Add(item);
     Share& collection = collections[item.partition.collection];
     ++collection.items;
     collection.counts += item.counts;
     if (item.state == work::ItemInfo::State::kDone) ++collection.done;
-    if (!work::IsHeld(item) && item.recent.count() == 0) return;
+    if (!work::IsHeld(item) && item.recent.span.count() == 0) return;
     Share& worker = workers[item.holder];
     if (work::IsHeld(item)) ++worker.items;
-    worker.pace.Add(item);
+    worker.recent += item.recent;
   }
 
   Json Workers() const {
@@ -94,7 +90,7 @@ struct RunShares {
     for (const auto& [worker, share] : workers) {
       AppendMember(
           json, worker,
-          {{"items", share.items}, {"docs_per_second", std::round(share.pace.PerSecond())}});
+          {{"items", share.items}, {"docs_per_second", std::round(share.recent.PerSecond())}});
     }
     return json;
   }
@@ -110,13 +106,13 @@ struct RunShares {
   }
 };
 
-SeriesBook::Point PointOf(WallTime now, const work::RunSummary& sum,
+SeriesBook::Point PointOf(WallTime now, const work::RunTotals& totals,
                           const std::optional<Metrics::Digest>& writes) {
   SeriesBook::Point point{.at = now,
-                          .totals = {{"docs", static_cast<double>(sum.counts.read)},
-                                     {"bytes", static_cast<double>(sum.counts.bytes)},
-                                     {"failed", static_cast<double>(sum.counts.failed)}},
-                          .levels = {{"held", static_cast<double>(sum.held)}}};
+                          .totals = {{"docs", static_cast<double>(totals.counts.read)},
+                                     {"bytes", static_cast<double>(totals.counts.bytes)},
+                                     {"failed", static_cast<double>(totals.counts.failed)}},
+                          .levels = {{"held", static_cast<double>(totals.held)}}};
   if (writes) {
     point.levels.emplace_back("write_p50_ms", writes->p50 * 1e3);
     point.levels.emplace_back("write_p99_ms", writes->p99 * 1e3);
@@ -156,7 +152,7 @@ Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
                     .path = ApiPath("stores", store.number, "work", name)});
     }
     failures.Add(run.failures);
-    AppendMember(into, store.number + "/" + name, SummaryOf(store, run.info, run.sum));
+    AppendMember(into, store.number + "/" + name, SummaryOf(store, run.info, run.totals));
   }
   return {};
 }
@@ -165,15 +161,14 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
                         const Metrics& metrics) {
   MUSTER_ASSIGN(const work::RunInfo run, work::ReadRun(*store.store, name));
   RunShares shares;
-  MUSTER_TRY(
+  MUSTER_ASSIGN(
+      const work::RunTotals totals,
       work::EachItem(*store.store, name, [&](const work::ItemInfo& item) { shares.Add(item); }));
-  work::RunSummary& sum = shares.sum;
-  MUSTER_TRY(sum.AddRedrives(*store.store, name));
   MUSTER_ASSIGN(const WallTime now, store.store->Now());
   const auto writes = metrics.DigestOf("muster_sink_write_seconds", {{"run", name}});
   const std::string key = store.number + "/work/" + name;
-  series.Add(key, PointOf(now, sum, writes));
-  Json json = SummaryOf(store, run, sum);
+  series.Add(key, PointOf(now, totals, writes));
+  Json json = SummaryOf(store, run, totals);
   json["incarnation"] = run.incarnation;
   json["workers"] = shares.Workers();
   json["collections"] = shares.Collections();
@@ -185,7 +180,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
       CommandLine("Retry quarantined items", CommandOn(store, OnRun("retry --all", name)))};
   json["actions"] = {
       {"retry", Offer(ApiPath("stores", store.number, "work", name, "retry"), Json::object(),
-                      sum.quarantined > 0 ? "" : "no item is quarantined")}};
+                      totals.quarantined > 0 ? "" : "no item is quarantined")}};
   return json;
 }
 

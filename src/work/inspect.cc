@@ -70,8 +70,8 @@ void ReportPace(const store::Record& record, const ItemBody& body, WallTime now,
   const auto read = static_cast<double>(body.progress.counts.read - body.since_read);
   if (held) info.docs_per_second = read * 1000 / took;
   if (ended >= kRecently) return;
-  info.recent = std::min(begun, kRecently);
-  info.recent_documents = read * static_cast<double>((info.recent - ended).count()) / took;
+  info.recent.span = std::min(begun, kRecently);
+  info.recent.documents = read * static_cast<double>((info.recent.span - ended).count()) / took;
 }
 
 Result<ItemInfo> Describe(const store::Record& record, WallTime now) {

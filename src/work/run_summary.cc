@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "work/redriven.h"
+#include "core/timestamp.h"
 
 namespace muster::work {
 namespace {
@@ -28,18 +28,14 @@ bool IsHeld(const ItemInfo& item) {
          item.due_in->count() > 0;
 }
 
-void RecentRate::Add(const ItemInfo& item) {
-  documents_ += item.recent_documents;
-  span_ = std::max(span_, item.recent);
-}
-
-void RecentRate::Add(const RecentRate& other) {
-  documents_ += other.documents_;
-  span_ = std::max(span_, other.span_);
+RecentRate& RecentRate::operator+=(const RecentRate& other) {
+  documents += other.documents;
+  span = std::max(span, other.span);
+  return *this;
 }
 
 double RecentRate::PerSecond() const {
-  return span_.count() > 0 ? documents_ * 1000 / static_cast<double>(span_.count()) : 0;
+  return span.count() > 0 ? documents * 1000 / static_cast<double>(span.count()) : 0;
 }
 
 std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
@@ -51,81 +47,78 @@ std::optional<milliseconds> TimeLeft(const ItemInfo& item) {
   return milliseconds(static_cast<int64_t>(1000 * left / item.docs_per_second));
 }
 
-Result<RunSummary> RunSummary::Of(store::Store& store, const std::string& run) {
-  RunSummary sum;
-  MUSTER_TRY(EachItem(store, run, [&](const ItemInfo& item) { sum.Add(item); }));
-  MUSTER_TRY(sum.AddRedrives(store, run));
-  return sum;
-}
-
-Status RunSummary::AddRedrives(store::Store& store, const std::string& run) {
-  MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
-  counts = redriven.InRun(counts);
-  return {};
+std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second) {
+  if (!totals.documents || docs_per_second <= 0) return totals.longest;
+  const double left = std::max(0.0, *totals.documents - static_cast<double>(totals.counts.read));
+  const milliseconds shared(static_cast<int64_t>(1000 * left / docs_per_second));
+  // An item that is not split has only one worker.
+  return std::max(shared, totals.longest.value_or(shared));
 }
 
 void RunSummary::Add(const ItemInfo& item) {
-  ++items;
-  counts += item.progress.counts;
-  pace_.Add(item);
+  ++sum_.items;
+  sum_.counts += item.progress.counts;
+  recent_ += item.recent;
   if (const auto size = SizeOf(item)) {
     sizes_ += *size;
     ++sized_;
   }
-  if (item.state == ItemInfo::State::kUnreadable) ++unreadable;
-  if (item.state == ItemInfo::State::kDone) ++done;
-  if (item.state == ItemInfo::State::kQuarantined) ++quarantined;
+  if (item.state == ItemInfo::State::kUnreadable) ++sum_.unreadable;
+  if (item.state == ItemInfo::State::kDone) ++sum_.done;
+  if (item.state == ItemInfo::State::kQuarantined) ++sum_.quarantined;
   if (item.state != ItemInfo::State::kOpen) return;
   if (!IsHeld(item)) {
-    ++waiting;
-    if (last_error.empty()) last_error = item.error;
+    ++sum_.waiting;
+    if (sum_.last_error.empty()) sum_.last_error = item.error;
     return;
   }
-  ++held;
-  if (const auto needs = TimeLeft(item)) longest_ = std::max(longest_.value_or(*needs), *needs);
+  ++sum_.held;
+  sum_.longest = std::max(sum_.longest, TimeLeft(item));
 }
 
 void RunSummary::Add(const RunSummary& other) {
-  items += other.items;
-  done += other.done;
-  held += other.held;
-  waiting += other.waiting;
-  quarantined += other.quarantined;
-  unreadable += other.unreadable;
-  if (last_error.empty()) last_error = other.last_error;
-  counts += other.counts;
-  pace_.Add(other.pace_);
-  if (other.longest_) longest_ = std::max(longest_.value_or(*other.longest_), *other.longest_);
+  sum_.items += other.sum_.items;
+  sum_.done += other.sum_.done;
+  sum_.held += other.sum_.held;
+  sum_.waiting += other.sum_.waiting;
+  sum_.quarantined += other.sum_.quarantined;
+  sum_.unreadable += other.sum_.unreadable;
+  sum_.counts += other.sum_.counts;
+  sum_.longest = std::max(sum_.longest, other.sum_.longest);
+  if (sum_.last_error.empty()) sum_.last_error = other.sum_.last_error;
+  recent_ += other.recent_;
   sizes_ += other.sizes_;
   sized_ += other.sized_;
 }
 
-std::optional<double> RunSummary::Documents() const {
-  if (sized_ == 0) return std::nullopt;
-  const auto unsized = static_cast<double>(items - sized_);
-  return sizes_ + unsized * sizes_ / static_cast<double>(sized_);
+RunTotals RunSummary::Totals(const Redriven& redriven) const {
+  RunTotals totals = sum_;
+  totals.counts = redriven.InRun(sum_.counts);
+  if (sum_.held + sum_.waiting > 0) totals.docs_per_second = recent_.PerSecond();
+  if (sized_ > 0) {
+    const auto unsized = static_cast<double>(sum_.items - sized_);
+    totals.documents = sizes_ + unsized * sizes_ / static_cast<double>(sized_);
+  }
+  return totals;
 }
 
-std::optional<milliseconds> RunSummary::Left(double rate) const {
-  const auto documents = Documents();
-  if (!documents || rate <= 0) return longest_;
-  const double left = std::max(0.0, *documents - static_cast<double>(counts.read));
-  const milliseconds shared(static_cast<int64_t>(1000 * left / rate));
-  // An item that is not split has only one worker.
-  return std::max(shared, longest_.value_or(shared));
+Result<RunTotals> ReadTotals(store::Store& store, const std::string& run) {
+  return EachItem(store, run, [](const ItemInfo& /*item*/) {});
 }
 
-Status EachItem(store::Store& store, const std::string& run,
-                const std::function<void(const ItemInfo& item)>& each) {
+Result<RunTotals> EachItem(store::Store& store, const std::string& run,
+                           const std::function<void(const ItemInfo& item)>& each) {
   MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
+  RunSummary sum;
   for (std::string after;;) {
     MUSTER_ASSIGN(std::vector<ItemInfo> items,
                   ListItemsAsMigrated(store, run, after, store::kMaxBatch));
     for (ItemInfo& item : items) {
       item.counts = redriven.InItem(item.name, item.counts);
+      sum.Add(item);
       each(item);
     }
-    if (items.size() < static_cast<size_t>(store::kMaxBatch)) return {};
+    if (items.size() < static_cast<size_t>(store::kMaxBatch)) return sum.Totals(redriven);
     after = items.back().key;
   }
 }
@@ -143,36 +136,29 @@ std::string_view ItemStateName(ItemInfo::State state) {
   }
 }
 
-std::string_view RunStateName(const RunInfo& run, const RunSummary& sum) {
+std::string_view RunStateName(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return "unreadable";
   if (run.finished) return "finished";
   if (!run.ready) return "preparing";
-  return sum.held > 0 ? "running" : "waiting";
+  return totals.held > 0 ? "running" : "waiting";
 }
 
-std::string WhyRun(const RunInfo& run, const RunSummary& sum) {
+std::string WhyRun(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return run.unreadable;
-  if (sum.unreadable > 0) return std::to_string(sum.unreadable) + " items cannot be read";
-  if (run.finished && sum.quarantined == 0) return "";
-  if (sum.items == sum.done + sum.quarantined && sum.quarantined > 0) {
-    return std::to_string(sum.quarantined) +
+  if (totals.unreadable > 0) return std::to_string(totals.unreadable) + " items cannot be read";
+  if (run.finished && totals.quarantined == 0) return "";
+  if (totals.items == totals.done + totals.quarantined && totals.quarantined > 0) {
+    return std::to_string(totals.quarantined) +
            " items are quarantined; retry them once the cause is fixed";
   }
-  if (sum.held > 0) return "";
+  if (totals.held > 0) return "";
   if (!run.ready) return "its items are being created, or the worker that creates them is gone";
-  if (sum.waiting == 0) return "";
+  if (totals.waiting == 0) return "";
   std::string why = "no worker holds an item: start one with 'muster worker'";
   // Workers may be running and waiting for the same thing.
-  if (!sum.last_error.empty())
-    why += ", unless some are waiting after the last failure: " + sum.last_error;
+  if (!totals.last_error.empty())
+    why += ", unless some are waiting after the last failure: " + totals.last_error;
   return why;
-}
-
-std::string FormatSpan(milliseconds span) {
-  const int64_t seconds = std::max<int64_t>(0, (span.count() + 999) / 1000);
-  if (seconds < 120) return std::to_string(seconds) + " s";
-  if (seconds < 7200) return std::to_string(seconds / 60) + " min";
-  return std::to_string(seconds / 3600) + " h";
 }
 
 std::string WhyItem(const ItemInfo& item) {

@@ -25,64 +25,56 @@ ItemInfo HeldAt(int64_t read, double fraction, double rate) {
   item.progress.counts.read = read;
   item.fraction = fraction;
   item.docs_per_second = rate;
-  item.recent = 10s;
-  item.recent_documents = 10 * rate;
+  item.recent = {.documents = 10 * rate, .span = 10s};
   return item;
 }
 
-TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
+RunTotals TotalsOf(const std::vector<ItemInfo>& items) {
   RunSummary sum;
-  sum.Add(ItemInfo{});
-  EXPECT_FALSE(sum.Documents());
-  EXPECT_FALSE(sum.Left(100));
-  EXPECT_EQ(sum.waiting, 1);
+  for (const ItemInfo& item : items) sum.Add(item);
+  return sum.Totals(Redriven());
+}
+
+TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
+  const RunTotals totals = TotalsOf({ItemInfo{}});
+  EXPECT_FALSE(totals.documents);
+  EXPECT_FALSE(TimeLeft(totals, 100));
+  EXPECT_EQ(totals.waiting, 1);
 }
 
 TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
   RunInfo run;
   run.ready = true;
-  RunSummary sum;
-  ItemInfo item;
-  sum.Add(item);
-  EXPECT_EQ(WhyItem(item), "waiting for a worker");
-  EXPECT_EQ(WhyRun(run, sum), "no worker holds an item: start one with 'muster worker'");
-  item.error = "sink: connection refused";
-  sum.Add(item);
-  EXPECT_EQ(WhyItem(item), "waiting for a worker; last failure: sink: connection refused");
-  EXPECT_EQ(WhyRun(run, sum),
+  const ItemInfo fresh;
+  EXPECT_EQ(WhyItem(fresh), "waiting for a worker");
+  EXPECT_EQ(WhyRun(run, TotalsOf({fresh})),
+            "no worker holds an item: start one with 'muster worker'");
+  ItemInfo failed;
+  failed.error = "sink: connection refused";
+  EXPECT_EQ(WhyItem(failed), "waiting for a worker; last failure: sink: connection refused");
+  EXPECT_EQ(WhyRun(run, TotalsOf({fresh, failed})),
             "no worker holds an item: start one with 'muster worker', unless some are waiting "
             "after the last failure: sink: connection refused");
 }
 
 TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
-  RunSummary sum;
-  sum.Add(Done(1000));
-  sum.Add(HeldAt(500, 0.5, 100));
-  sum.Add(ItemInfo{});
-  sum.Add(ItemInfo{});
-  EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
-  EXPECT_EQ(sum.Left(sum.docs_per_second()).value(), 25s);
-  EXPECT_EQ(sum.Left(500).value(), 5s);
+  const RunTotals totals = TotalsOf({Done(1000), HeldAt(500, 0.5, 100), ItemInfo{}, ItemInfo{}});
+  EXPECT_DOUBLE_EQ(totals.documents.value(), 4000);
+  EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 25s);
+  EXPECT_EQ(TimeLeft(totals, 500).value(), 5s);
 }
 
 TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
-  RunSummary sum;
-  sum.Add(HeldAt(990, 0.99, 1000));
-  sum.Add(HeldAt(100, 0.1, 10));
-  EXPECT_EQ(sum.Left(sum.docs_per_second()).value(), 90s);
+  const RunTotals totals = TotalsOf({HeldAt(990, 0.99, 1000), HeldAt(100, 0.1, 10)});
+  EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 90s);
 }
 
 TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
-  RunSummary sum;
   ItemInfo done = Done(1000);
-  done.recent = 20s;
-  done.recent_documents = 600;
-  sum.Add(done);
-  sum.Add(Done(5000));  // long ago
-  ItemInfo begun = HeldAt(0, 0, 0);
-  begun.recent_documents = 0;
-  sum.Add(begun);
-  EXPECT_DOUBLE_EQ(sum.docs_per_second(), 30);
+  done.recent = {.documents = 600, .span = 20s};
+  const ItemInfo done_long_ago = Done(5000);
+  const ItemInfo begun = HeldAt(0, 0, 0);
+  EXPECT_DOUBLE_EQ(TotalsOf({done, done_long_ago, begun}).docs_per_second, 30);
 }
 
 TEST(RunSummaryTest, AnItemOfTheFutureHasNoRate) {
@@ -102,10 +94,10 @@ TEST(RunSummaryTest, AnItemOfTheFutureHasNoRate) {
     changes.push_back(std::move(change));
   }
   ASSERT_TRUE(store->Write(changes));
-  const auto sum = RunSummary::Of(*store, "r");
-  ASSERT_TRUE(sum) << sum.error().ToString();
-  EXPECT_DOUBLE_EQ(sum->docs_per_second(), 0);
-  EXPECT_FALSE(sum->Left(sum->docs_per_second()));
+  const auto totals = ReadTotals(*store, "r");
+  ASSERT_TRUE(totals) << totals.error().ToString();
+  EXPECT_DOUBLE_EQ(totals->docs_per_second, 0);
+  EXPECT_FALSE(TimeLeft(*totals, totals->docs_per_second));
   EXPECT_DOUBLE_EQ(ReadItem(*store, "r", "c__0__0")->docs_per_second, 0);
 }
 
@@ -124,9 +116,10 @@ TEST(RunSummaryTest, NoRedriveSettlesMoreThanHasFailed) {
                         .body = R"({"lines":9,"read":9,"written":2,"skipped":9,"failed":0})"},
           store::Due::Never())};
   ASSERT_TRUE(store->Write(changes));
-  const auto sum = RunSummary::Of(*store, "r");
-  ASSERT_TRUE(sum) << sum.error().ToString();
-  EXPECT_EQ(sum->counts, (pipeline::Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
+  const auto totals = ReadTotals(*store, "r");
+  ASSERT_TRUE(totals) << totals.error().ToString();
+  EXPECT_EQ(totals->counts,
+            (pipeline::Counts{.read = 10, .written = 9, .skipped = 1, .failed = 0}));
 }
 
 TEST(RunSummaryTest, ARedriveCountsTheSameInEveryView) {
@@ -145,24 +138,22 @@ TEST(RunSummaryTest, ARedriveCountsTheSameInEveryView) {
       {1, "c__0__0"}, {2, "c__0__0"}, {uint64_t{1} << 60, "c__1__0"}};
   ASSERT_TRUE(letters.Add(settled, 1));
   ASSERT_TRUE(letters.Add(settled, 1)) << "known ones are not counted again";
-  const auto sum = RunSummary::Of(*store, "r");
-  ASSERT_TRUE(sum) << sum.error().ToString();
-  EXPECT_EQ(sum->counts, (pipeline::Counts{.read = 20, .written = 16, .skipped = 1, .failed = 3}));
+  const auto totals = ReadTotals(*store, "r");
+  ASSERT_TRUE(totals) << totals.error().ToString();
+  EXPECT_EQ(totals->counts,
+            (pipeline::Counts{.read = 20, .written = 16, .skipped = 1, .failed = 3}));
   pipeline::Counts listed;
   ASSERT_TRUE(EachItem(*store, "r", [&](const ItemInfo& item) { listed += item.counts; }));
-  EXPECT_EQ(listed, sum->counts);
+  EXPECT_EQ(listed, totals->counts);
   EXPECT_EQ(ReadItem(*store, "r", "c__0__0")->counts.failed, 1);
   EXPECT_EQ(ReadItem(*store, "r", "c__1__0")->counts.failed, 2);
   EXPECT_EQ(ListItems(*store, "r", "", 10)->at(1).counts.failed, 2);
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
-  RunSummary sum;
-  sum.Add(HeldAt(500, 0.5, 100));
   ItemInfo waiting;
   waiting.partition.documents = 3000;
-  sum.Add(waiting);
-  EXPECT_DOUBLE_EQ(sum.Documents().value(), 4000);
+  EXPECT_DOUBLE_EQ(TotalsOf({HeldAt(500, 0.5, 100), waiting}).documents.value(), 4000);
 }
 
 }  // namespace

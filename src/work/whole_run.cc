@@ -5,7 +5,6 @@
 #include "work/coordinator.h"
 #include "work/item_body.h"
 #include "work/records.h"
-#include "work/run_summary.h"
 
 namespace muster::work {
 namespace {

@@ -14,7 +14,6 @@
 #include "store/backends.h"
 #include "work/coordinator.h"
 #include "work/records.h"
-#include "work/run_summary.h"
 
 namespace muster::work {
 namespace {
@@ -339,18 +338,18 @@ TEST_F(WorkerTest, StopWithoutProgressReleasesAtOnce) {
 TEST_F(WorkerTest, ARunOfShortItemsHasARateUntilItIsHistory) {
   ASSERT_TRUE(Run().value().all_done);
   for (const ItemInfo& item : Items()) {
-    EXPECT_GT(item.recent_documents, 0) << item.name;
-    EXPECT_LE(item.recent_documents, static_cast<double>(item.progress.counts.read)) << item.name;
+    EXPECT_GT(item.recent.documents, 0) << item.name;
+    EXPECT_LE(item.recent.documents, static_cast<double>(item.progress.counts.read)) << item.name;
     EXPECT_EQ(item.holder, "me");
   }
-  EXPECT_EQ(RunSummary::Of(*store_, "run")->docs_per_second(), 0) << "nothing is left to do";
+  EXPECT_EQ(ReadTotals(*store_, "run")->docs_per_second, 0) << "nothing is left to do";
   store::Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
   ItemBody body = ItemBody::FromJson(record.body).value();
   for (int64_t* moment : {&body.since_ms, &body.until_ms}) *moment -= 60'000;
   record.body = body.ToJson();
   const store::Change change = store::Change::Put(record, store::Due::Never());
   ASSERT_TRUE(store_->Write({&change, 1}));
-  EXPECT_EQ(Item("orders__0__0").recent_documents, 0);
+  EXPECT_EQ(Item("orders__0__0").recent.documents, 0);
 }
 
 TEST_F(WorkerTest, MaxHoldHandsOver) {
