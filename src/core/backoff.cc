@@ -6,10 +6,18 @@
 
 namespace muster {
 
-std::chrono::nanoseconds Backoff::Next() {
-  const std::chrono::nanoseconds pause = pause_ + env_.Jitter(pause_);
-  pause_ = std::min(pause_ * 2, pauses_.longest);
+std::chrono::milliseconds Backoff::Pauses::After(int failures) const {
+  constexpr int kMostDoublings = 60;
+  std::chrono::milliseconds pause = std::min(first, longest);
+  for (int i = 1; i < std::min(failures, kMostDoublings) && pause < longest; ++i) {
+    pause = std::min(pause * 2, longest);
+  }
   return pause;
+}
+
+std::chrono::nanoseconds Backoff::Next() {
+  const std::chrono::milliseconds pause = pauses_.After(++failures_);
+  return pause + env_.Jitter(pause);
 }
 
 bool Backoff::PauseBefore(MonoTime deadline) {

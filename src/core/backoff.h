@@ -16,11 +16,15 @@ class Backoff {
   struct Pauses {
     std::chrono::milliseconds first{20};
     std::chrono::milliseconds longest{2'000};
+
+    // The nominal pause after this many failures in a row. For callers that count them themselves,
+    // in a record, say.
+    std::chrono::milliseconds After(int failures) const;
   };
 
   explicit Backoff(Env& env, std::stop_token stop = {}) : Backoff(env, std::move(stop), Pauses{}) {}
   Backoff(Env& env, std::stop_token stop, const Pauses& pauses)
-      : env_(env), stop_(std::move(stop)), pauses_(pauses), pause_(pauses.first) {}
+      : env_(env), stop_(std::move(stop)), pauses_(pauses) {}
 
   // The next pause, between once and twice its nominal length. For callers that sleep themselves.
   std::chrono::nanoseconds Next();
@@ -33,13 +37,13 @@ class Backoff {
   bool PauseBefore(MonoTime deadline);
 
   // Progress was made: the next pause is the first one again.
-  void Reset() { pause_ = pauses_.first; }
+  void Reset() { failures_ = 0; }
 
  private:
   Env& env_;
   std::stop_token stop_;
   const Pauses pauses_;
-  std::chrono::milliseconds pause_;
+  int failures_ = 0;
 };
 
 // Repeats a call until it succeeds, fails for good, or the next try would begin after `deadline`.

@@ -19,6 +19,17 @@ TEST(BackoffTest, PausesDoubleUpToTheLongest) {
   }
 }
 
+TEST(BackoffTest, ThePauseFollowsFromTheNumberOfFailures) {
+  constexpr Backoff::Pauses kPauses{.first = 10ms, .longest = 35ms};
+  EXPECT_EQ(kPauses.After(0), 10ms);
+  EXPECT_EQ(kPauses.After(1), 10ms);
+  EXPECT_EQ(kPauses.After(2), 20ms);
+  EXPECT_EQ(kPauses.After(3), 35ms);
+  EXPECT_EQ(kPauses.After(1'000'000), 35ms);
+  EXPECT_EQ((Backoff::Pauses{.first = 50ms, .longest = 35ms}.After(1)), 35ms);
+  EXPECT_EQ((Backoff::Pauses{.first = 0ms, .longest = 35ms}.After(1'000'000)), 0ms);
+}
+
 TEST(BackoffTest, ProgressResetsThePause) {
   VirtualEnv env;
   Backoff backoff(env, {}, {.first = 10ms, .longest = 10s});

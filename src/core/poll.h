@@ -10,19 +10,13 @@
 
 namespace muster {
 
-// Polling intervals: starts at `first`, then backs off.
-struct PollPauses {
-  std::chrono::milliseconds first;
-  std::chrono::milliseconds slowest;
-};
-
 // Polls until the predicate holds, the timeout passes or a stop is requested. Pauses are jittered,
 // so that concurrent waiters do not poll in step.
 template <std::predicate Look>
-void PollUntil(Look look, Env& env, const PollPauses& pauses, std::chrono::milliseconds timeout,
-               std::stop_token stop) {
+void PollUntil(Look look, Env& env, const Backoff::Pauses& pauses,
+               std::chrono::milliseconds timeout, std::stop_token stop) {
   const MonoTime end = env.MonoNow() + timeout;
-  Backoff backoff(env, stop, {.first = pauses.first, .longest = pauses.slowest});
+  Backoff backoff(env, stop, pauses);
   while (!stop.stop_requested() && !look()) {
     const auto left = end - env.MonoNow();
     if (left <= left.zero()) return;

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kMaxConnections = 64;
-constexpr PollPauses kPolls{milliseconds(2), milliseconds(60)};
+constexpr Backoff::Pauses kPolls{.first = milliseconds(2), .longest = milliseconds(60)};
 
 sql::PgOptions SessionOptions(const std::string& uri, milliseconds call_timeout) {
   sql::PgOptions options;

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBusyTimeout{10'000};
-constexpr PollPauses kPolls{milliseconds(2), milliseconds(100)};
+constexpr Backoff::Pauses kPolls{.first = milliseconds(2), .longest = milliseconds(100)};
 
 // $_ is the namespace. A single writer commits in position order, so a reader sees no gap that is
 // filled later.

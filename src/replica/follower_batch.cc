@@ -251,7 +251,8 @@ Result<size_t> Follower::HandleBatch(std::span<const events::Event> events, std:
 
 // For a single failing event. Transient failures are not attempts.
 Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_token stop) {
-  Backoff backoff(env_, stop, {.first = options_.retry_delay, .longest = kLongestDelay});
+  const milliseconds longest = std::max(options_.retry_delay, kLongestDelay);
+  Backoff backoff(env_, stop, {.first = options_.retry_delay, .longest = longest});
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
     Log(Level::kWarning, "an event failed; it will be retried",
         {{"projection", instance_.projection},

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "core/backoff.h"
 #include "core/fnv.h"
 #include "core/json.h"
 #include "core/text_rules.h"
@@ -159,8 +160,7 @@ int64_t ClaimStep(const ClaimRequest& request) {
 }
 
 milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease) {
-  for (int doubled = 1; doubled < attempt && lease < max_lease; ++doubled) lease *= 2;
-  return std::min(lease, max_lease);
+  return Backoff::Pauses{.first = lease, .longest = max_lease}.After(attempt);
 }
 
 }  // namespace muster::store

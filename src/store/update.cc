@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "core/backoff.h"
 #include "muster/lease.h"
 
 namespace muster::store {
@@ -10,8 +10,7 @@ namespace {
 
 constexpr int kMaxConflicts = 20;
 constexpr int kMaxFailures = 8;
-constexpr milliseconds kFirstPause{20};
-constexpr milliseconds kLongestPause{2'000};
+constexpr Backoff::Pauses kPauses{.first = milliseconds(20), .longest = milliseconds(2'000)};
 
 class Updating {
  public:
@@ -58,10 +57,7 @@ class Updating {
   }
 
   // The store wakes us when another attempt may succeed, and callers need no clock.
-  void Pause() {
-    store_.Wait(kind_, pause_, {});
-    pause_ = std::min(pause_ * 2, kLongestPause);
-  }
+  void Pause() { store_.Wait(kind_, kPauses.After(++pauses_), {}); }
 
   Error Failed(const Error& error) {
     may_repeat_ = IsTransient(error.code);
@@ -86,7 +82,7 @@ class Updating {
   bool may_repeat_ = false;
   int conflicts_ = 0;
   int failures_ = 0;
-  milliseconds pause_ = kFirstPause;
+  int pauses_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/backoff.h"
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -78,8 +79,7 @@ bool Circuit::Failed(const std::string& item, const Error& why) {
 }
 
 milliseconds Circuit::Pause() const {
-  const int doublings = std::clamp(failures_ - 1, 0, 20);
-  return std::min(first_pause_ * (int64_t{1} << doublings), kLongestPause);
+  return Backoff::Pauses{.first = first_pause_, .longest = kLongestPause}.After(failures_);
 }
 
 bool Circuit::Await(const std::stop_token& stop) {

@@ -82,10 +82,8 @@ Status LeasedItem::Complete(const pipeline::Progress& progress) {
 }
 
 Status LeasedItem::Postpone() {
-  constexpr milliseconds kFirst{500};
-  constexpr milliseconds kLongest{15'000};
-  const milliseconds wait = std::min(kFirst * (1 << std::min(body_.waits, 10)), kLongest);
-  ++body_.waits;
+  constexpr Backoff::Pauses kWaits{.first = milliseconds(500), .longest = milliseconds(15'000)};
+  const milliseconds wait = kWaits.After(++body_.waits);
   body_.reported = 0;
   return lease_.GiveBack(body_.ToJson(), wait, store::Lease::Attempts::kAnew);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/backoff.h"
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
@@ -229,7 +230,8 @@ class ItemMigration {
     if (PLANTED_BUG(failed_items_do_not_wait)) return milliseconds(0);
     if (PLANTED_BUG(retry_delay_does_not_grow)) tries = 1;
     const milliseconds first = coordinator_.terms().retry_delay;
-    return store::LeaseFor(std::max(1, tries), first, std::max(kLongestRetryDelay, first));
+    return Backoff::Pauses{.first = first, .longest = std::max(kLongestRetryDelay, first)}.After(
+        tries);
   }
 
   Result<ShardOutcome> Tell(ShardOutcome outcome, const Status& stored) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/backoff.h"
 #include "core/log.h"
 #include "pipeline/table/row_key.h"
 
@@ -12,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMaxTries = 6;            // in a row, with pauses of 100 ms and more
+constexpr int kMaxTries = 6;  // in a row
+constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 3200ms};
 constexpr double kExactRows = 100'000;  // up to here the middle is found by counting
 constexpr double kSampleRows = 10'000;
 constexpr size_t kHeaderBytes = 19;  // of COPY's binary format
@@ -69,7 +71,7 @@ Result<std::optional<Document>> PostgresReader::Next() {
     connection_.reset();
     if (row.error().code != Code::kUnavailable || tries == kMaxTries) return row.error();
     Log(Level::kInfo, "reading again after an error", {{"error", row.error().message}});
-    env_.Sleep(100ms * (1 << tries) + env_.Jitter(100ms), stop_);
+    env_.Sleep(kPauses.After(tries) + env_.Jitter(100ms), stop_);
   }
   const size_t keys = relation_.key.size();
   key_.clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/backoff.h"
 #include "core/secrets.h"
 #include "net/sigv4.h"
 #include "store/dynamodb/dynamodb_items.h"
@@ -13,8 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectTimeout{3'000};
-constexpr milliseconds kFirstPause{25};
-constexpr milliseconds kLongestPause{1'000};
+constexpr Backoff::Pauses kPauses{.first = milliseconds(25), .longest = milliseconds(1'000)};
 constexpr milliseconds kTick{1'000};  // of a Date header
 
 using Names = std::initializer_list<std::string_view>;
@@ -71,8 +71,7 @@ bool IsAboutTime(const DynamoDbAnswer& answer) {
 }  // namespace
 
 bool DynamoDbPatience::Pause() {
-  const milliseconds bound = std::min(kFirstPause * (1 << std::min(pauses_++, 10)), kLongestPause);
-  const auto pause = env_.Jitter(bound);
+  const auto pause = env_.Jitter(kPauses.After(++pauses_));
   if (env_.MonoNow() + pause >= end_) return false;
   return env_.Sleep(pause, {});
 }

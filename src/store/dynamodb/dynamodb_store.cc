@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <utility>
 
+#include "core/backoff.h"
 #include "core/mutex.h"
 #include "store/backends.h"
 #include "store/dynamodb/dynamodb_claims.h"
@@ -18,8 +19,7 @@ namespace muster::store {
 namespace {
 
 // Polling interval of waiters: initial, and after a long time without results.
-constexpr milliseconds kFirstWait{100};
-constexpr milliseconds kLongestWait{4'000};
+constexpr Backoff::Pauses kWaits{.first = milliseconds(100), .longest = milliseconds(4'000)};
 
 class DynamoDbStore final : public Store {
  public:
@@ -93,8 +93,7 @@ class DynamoDbStore final : public Store {
   // A table does not notify of changes, so callers poll, less often the longer nothing was found;
   // at once if this process wrote.
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
-    const milliseconds longest =
-        std::min(kFirstWait * (1 << std::min(idle_waits_++, 10)), kLongestWait);
+    const milliseconds longest = kWaits.After(++idle_waits_);
     const auto pause = std::chrono::floor<milliseconds>(longest / 2 + env_.Jitter(longest / 2));
     MutexLock lock(mutex_);
     const uint64_t seen = announced_;

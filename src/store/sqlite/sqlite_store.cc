@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // Less than a third of any sensible lease.
 constexpr milliseconds kBusyTimeout{10'000};
-constexpr PollPauses kPolls{milliseconds(5), milliseconds(250)};
+constexpr Backoff::Pauses kPolls{.first = milliseconds(5), .longest = milliseconds(250)};
 
 // SQLite uses the machine's clock, the same for all that share the file, whatever their Env.
 constexpr std::string_view kNow =

@@ -1,7 +1,6 @@
 #include "task/notify/outbox.h"
 
-#include <algorithm>
-
+#include "core/backoff.h"
 #include "core/record_fields.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
@@ -13,8 +12,7 @@ namespace {
 constexpr const char* kKind = "notification";
 constexpr milliseconds kLease{60'000};
 constexpr milliseconds kCommitPatience{5'000};
-constexpr milliseconds kFirstPause{2'000};
-constexpr milliseconds kLongestPause{300'000};
+constexpr Backoff::Pauses kPauses{.first = milliseconds(2'000), .longest = milliseconds(300'000)};
 constexpr int kPage = 1000;
 constexpr size_t kKeyDigits = 32;
 
@@ -29,12 +27,6 @@ constexpr RecordTable<Letter, 8> kLetterTable{
       Field<Letter, &Letter::delivered>("delivered"), Field<Letter, &Letter::error>("error")}}};
 
 std::string PrefixOf(const std::string& migration) { return PercentEncode(migration) + "/"; }
-
-milliseconds PauseAfter(int attempts) {
-  milliseconds pause = kFirstPause;
-  for (int i = 1; i < attempts && pause < kLongestPause; ++i) pause *= 2;
-  return std::min(pause, kLongestPause);
-}
 
 }  // namespace
 
@@ -74,14 +66,14 @@ Status Outbox::Settle(store::Lease& lease, const Status& delivered, bool tried) 
     due = store::Due::Never();
   } else if (tried) {
     letter->error = Redact(delivered.error().ToString());
-    due = store::Due::After(PauseAfter(lease.attempt()));
+    due = store::Due::After(kPauses.After(lease.attempt()));
   }
   return Commit(lease, ToJsonText(kLetterTable.ToJson(*letter)), due);
 }
 
 Status Outbox::Return(store::Lease& lease, const Error& unreadable) {
   const store::Due due =
-      IsNewer(unreadable) ? store::Due::After(kLongestPause) : store::Due::Never();
+      IsNewer(unreadable) ? store::Due::After(kPauses.longest) : store::Due::Never();
   return Commit(lease, lease.body(), due);
 }
 
