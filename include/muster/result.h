@@ -34,7 +34,7 @@ std::string_view CodeName(Code code);
 bool IsTransient(Code code);
 
 // Which side failed, where that decides how to continue.
-enum class Party { kNone, kSource, kSink };
+enum class Party { kNone, kSource, kSink, kDeadLetters };
 std::string_view PartyName(Party party);
 
 // A failure for people: what went wrong, and what to do next if known. Never contains a secret:

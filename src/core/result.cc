@@ -42,6 +42,8 @@ std::string_view PartyName(Party party) {
       return "source";
     case Party::kSink:
       return "sink";
+    case Party::kDeadLetters:
+      return "file for dead letters";
   }
   return "";
 }

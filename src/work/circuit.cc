@@ -7,7 +7,6 @@
 #include "core/descriptor.h"
 #include "core/log.h"
 #include "core/mutex.h"
-#include "pipeline/pipeline.h"
 
 namespace muster::work {
 namespace {
@@ -21,7 +20,6 @@ constexpr size_t kMostRemembered = 10'000;
 
 std::string WhatIsWaitedFor(const Error& why) {
   if (IsOutOfDescriptors(why)) return "file descriptors of this process";
-  if (pipeline::IsAboutLetters(why)) return "the file for dead letters";
   return why.party == Party::kNone ? "this worker's own means"
                                    : "the " + std::string(PartyName(why.party));
 }
@@ -68,8 +66,9 @@ bool Circuit::Failed(const std::string& item, const Error& why) {
   if (jitter.count() > 0)
     next_try_ += std::chrono::nanoseconds(chance % static_cast<uint64_t>(jitter.count()));
   if (failures_ >= kWorthSaying) {
+    // The message of a failed dead-letter file names it already.
     waits_for_ =
-        pipeline::IsAboutLetters(why) ? why.message : WhatIsWaitedFor(why) + ": " + why.message;
+        why.party == Party::kDeadLetters ? why.message : WhatIsWaitedFor(why) + ": " + why.message;
     Log(Level::kWarning, "waiting for " + WhatIsWaitedFor(why),
         {{"tries", failures_},
          {"next_try_s", std::chrono::duration_cast<std::chrono::seconds>(Pause()).count()},

@@ -91,8 +91,9 @@ Status LeasedItem::Postpone() {
 Status LeasedItem::Fail(const Error& error, milliseconds delay,
                         const std::optional<pipeline::Progress>& progress, bool blame) {
   std::vector<std::string>& failed = body_.failed;
-  body_.error =
-      (error.party == Party::kNone ? error : error.Within(PartyName(error.party))).ToString();
+  // The message of a failed dead-letter file names it already.
+  const bool is_named = error.party == Party::kNone || error.party == Party::kDeadLetters;
+  body_.error = (is_named ? error : error.Within(PartyName(error.party))).ToString();
   if (progress) body_.progress = *progress;
   if (progress) body_.ForgetFailures();
   const std::string worker = store::NameOfOwner(lease_.owner());

@@ -37,9 +37,6 @@ inline constexpr char kDocument[] = "document";
 inline constexpr char kDocumentBase64[] = "document_base64";
 }  // namespace letter_fields
 
-// Whether the file for dead letters is what failed, not the source, the sink or the store.
-bool IsAboutLetters(const Error& error);
-
 // OpenDeadLetters on injected file calls.
 std::unique_ptr<DeadLetters> NewDeadLetterFile(const std::string& path, const std::string& run,
                                                FileCalls& calls);

@@ -12,12 +12,10 @@
 namespace muster::pipeline {
 namespace {
 
-constexpr char kTheFile[] = "the file for dead letters";
-
 // Adds what the file is for: most users never named it.
 Status ForLetters(Status done) {
   if (done) return done;
-  Error error = done.error().Within(kTheFile);
+  Error error = done.error().Within("the file for dead letters").By(Party::kDeadLetters);
   error.hint = "free some space, or name another file with --dead-letters";
   return error;
 }
@@ -80,10 +78,6 @@ class DeadLetterFile final : public DeadLetters {
 };
 
 }  // namespace
-
-bool IsAboutLetters(const Error& error) {
-  return error.party == Party::kNone && error.message.starts_with(kTheFile);
-}
 
 Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
                                                      const std::string& run) {

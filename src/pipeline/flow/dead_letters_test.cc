@@ -88,6 +88,7 @@ TEST_F(DeadLettersTest, AFullDiskTearsNoLetter) {
     const Status refused = add("2");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kFull);
+    EXPECT_EQ(refused.error().party, Party::kDeadLetters);
     EXPECT_NE(refused.error().message.find(Path()), std::string::npos);
   }
   ASSERT_TRUE(add("3"));

@@ -68,10 +68,8 @@ class ShardRun {
                      .skipped = batch.skipped,
                      .failed = static_cast<int64_t>(batch.failed.size()),
                      .bytes = batch.bytes};
-    letters_failed_ = false;
     const auto written = writer_.Write(batch.batch, after, cursor_.NextPatience());
-    // A sink that records refusals passes on the failure of their file, which is not its own.
-    if (!written) return letters_failed_ ? written.error() : written.error().By(Party::kSink);
+    if (!written) return written.error().By(Party::kSink);
     const std::vector<Refused>& refused = *written;
     for (const Refused& one : refused) {
       if (one.skipped) {
@@ -92,8 +90,8 @@ class ShardRun {
   Status RecordNow(const Document& document, std::string_view reason) {
     Status recorded = AddLetter(document, reason, true);
     if (recorded) recorded = pipeline_.dead_letters.Flush();
-    letters_failed_ = !recorded;
-    return recorded;
+    // The sink passes it on, but it is not the sink's own failure.
+    return By(Party::kDeadLetters, std::move(recorded));
   }
 
   Status AddLetter(const Document& document, std::string_view reason, bool transformed) {
@@ -114,7 +112,6 @@ class ShardRun {
   const std::stop_token stop_;
   Progress progress_;
   bool sink_records_ = false;
-  bool letters_failed_ = false;
 };
 
 }  // namespace
