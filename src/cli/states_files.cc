@@ -11,7 +11,7 @@
 #include "core/guard.h"
 #include "core/json.h"
 #include "core/virtual_env.h"
-#include "store/store.h"
+#include "muster/store.h"
 
 namespace muster::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/lease.h"
 #include "muster/replica.h"
 #include "muster/store.h"
 #include "replica/set_records.h"
-#include "store/store.h"
 
 namespace muster::replica {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "muster/lease.h"
 #include "replica/definitions.h"
 #include "replica/log_identity.h"
-#include "store/store.h"
 
 namespace muster::replica {
 namespace {

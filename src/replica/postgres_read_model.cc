@@ -8,7 +8,6 @@
 #include "replica/postgres_read_model_statements.h"
 #include "replica/read_model.h"
 #include "sql/postgres_schema.h"
-#include "store/store.h"
 
 namespace muster::replica {
 namespace {

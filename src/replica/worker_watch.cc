@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/planted_bug.h"
+#include "muster/lease.h"
 #include "replica/worker.h"
-#include "store/store.h"
 
 namespace muster::replica {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/store.h"
+#include "muster/lease.h"
 
 namespace muster::sim {
 namespace {

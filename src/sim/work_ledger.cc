@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
-#include "store/store.h"
+#include "muster/lease.h"
 
 namespace muster::sim {
 namespace {

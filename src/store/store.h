@@ -1,7 +1,6 @@
-// What other modules may use of the store, besides store.h in muster/.
+// What other modules may use of the store, beside its public headers.
 #pragma once
 
-#include "muster/lease.h"           // IWYU pragma: export
 #include "store/backends.h"         // IWYU pragma: export
 #include "store/doctor/diagnose.h"  // IWYU pragma: export
 #include "store/metered_store.h"    // IWYU pragma: export

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "muster/lease.h"
 #include "muster/work.h"
-#include "store/store.h"
 #include "work/circuit.h"
 #include "work/leased_item.h"
 #include "work/suspect_gate.h"

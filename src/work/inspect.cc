@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "muster/lease.h"
 #include "muster/work.h"
-#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/redriven.h"

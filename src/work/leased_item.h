@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "muster/lease.h"
 #include "muster/work.h"
-#include "store/store.h"
 #include "work/item_body.h"
 
 namespace muster::work {

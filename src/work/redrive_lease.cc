@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/log.h"
-#include "store/store.h"
+#include "muster/lease.h"
 
 namespace muster::work {
 namespace {

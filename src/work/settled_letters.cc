@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "store/store.h"
+#include "muster/lease.h"
 #include "work/records.h"
 
 namespace muster::work {

@@ -2,10 +2,10 @@
 
 #include "core/json_fields.h"
 #include "core/record_version.h"
+#include "muster/lease.h"
 #include "plan/compile/arrangement.h"
 #include "plan/compile/compile.h"
 #include "plan/model/order.h"
-#include "store/store.h"
 
 namespace muster::plan {
 namespace {

@@ -3,13 +3,13 @@
 #include <filesystem>
 
 #include "core/sha256.h"
+#include "muster/lease.h"
 #include "plan/compile/compile.h"
 #include "plan/model/order.h"
 #include "plan/model/plan_json.h"
 #include "plan/run/run_attempts.h"
 #include "plan/run/run_body.h"
 #include "states/states.h"
-#include "store/store.h"
 
 namespace muster::plan {
 namespace {

@@ -1,10 +1,10 @@
 // Ending a run before its end: at once, or once its current tasks have ended.
 
+#include "muster/store.h"
 #include "plan/run/run_attempts.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
 #include "plan/run/side_records.h"
-#include "store/store.h"
 
 namespace muster::plan {
 namespace {

@@ -1,13 +1,13 @@
 // Resuming a run: who may, and what the next attempt does.
 
 #include "core/planted_bug.h"
+#include "muster/lease.h"
 #include "plan/model/data_flow.h"
 #include "plan/model/plan_json.h"
 #include "plan/run/run_attempts.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
 #include "plan/run/side_records.h"
-#include "store/store.h"
 
 namespace muster::plan {
 namespace {

@@ -1,7 +1,7 @@
 #include "plan/run/side_records.h"
 
 #include "core/record_fields.h"
-#include "store/store.h"
+#include "muster/lease.h"
 
 namespace muster::plan {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "muster/lease.h"
 #include "states/durable/load_flow.h"
-#include "store/store.h"
 
 namespace muster::states {
 namespace {

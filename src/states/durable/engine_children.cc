@@ -4,9 +4,9 @@
 #include "core/json.h"
 #include "core/number.h"
 #include "core/planted_bug.h"
+#include "muster/lease.h"
 #include "states/durable/engine.h"
 #include "states/run/runner.h"
-#include "store/store.h"
 
 namespace muster::states {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/lease.h"
 #include "muster/store.h"
 #include "states/durable/flow_record.h"
-#include "store/store.h"
 
 namespace muster::states {
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/number.h"
+#include "muster/lease.h"
 #include "states/durable/load_flow.h"
-#include "store/store.h"
 
 namespace muster::states {
 namespace {

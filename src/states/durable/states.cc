@@ -7,12 +7,12 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/sha256.h"
+#include "muster/lease.h"
 #include "states/durable/callbacks.h"
 #include "states/durable/engine.h"
 #include "states/durable/load_flow.h"
 #include "states/durable/read_history.h"
 #include "states/durable/redrive.h"
-#include "store/store.h"
 
 namespace muster::states {
 

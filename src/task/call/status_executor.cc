@@ -4,7 +4,7 @@
 #include "core/record_fields.h"
 #include "core/secrets.h"
 #include "core/url.h"
-#include "store/store.h"
+#include "muster/lease.h"
 #include "task/parameters.h"
 
 namespace muster::task {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/lease.h"
 #include "muster/store.h"
-#include "store/store.h"
 #include "task/notify/notification.h"
 
 namespace muster::task {
