@@ -727,7 +727,7 @@ TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
   tasks.Keep("Transform-1-load-a");
   {
     TaskGate other_gate{{&tasks}};
-    states::States other_states{*store, RealEnv(), {&other_gate}, {.idle_wait = milliseconds(5)}};
+    states::States other_states{*store, {&other_gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
     Runs other{*store, other_states, RealEnv(), &other_gate};
     drive_until(other, *other.Resume("m", plan, {}, {}), "Transform-1-load-a");
   }
