@@ -123,28 +123,42 @@ function(muster_test name)
                                           PROCESSORS ${arg_PROCESSORS})
 endfunction()
 
-# Joins modules into the one library that is installed, as muster::muster.
+# Joins modules into the one library that is installed, as muster::muster, and as muster::shared if the
+# component `shared` is installed as well. Both are made of the same objects.
 function(muster_library name)
   add_library(${name} STATIC)
-  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  add_library(${name}_shared SHARED)
+  foreach(library ${name} ${name}_shared)
+    foreach(module ${ARGN})
+      get_property(objects GLOBAL PROPERTY muster_objects_${module})
+      get_property(libraries GLOBAL PROPERTY muster_libraries_${module})
+      target_sources(${library} PRIVATE ${objects})
+      target_link_libraries(${library} PRIVATE ${libraries})
+    endforeach()
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(${library} PUBLIC Threads::Threads)
+    target_compile_features(${library} PUBLIC cxx_std_20)
+    target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
   foreach(module ${ARGN})
-    get_property(objects GLOBAL PROPERTY muster_objects_${module})
-    target_sources(${name} PRIVATE ${objects})
-    get_property(libraries GLOBAL PROPERTY muster_libraries_${module})
     get_property(headers GLOBAL PROPERTY muster_headers_${module})
-    target_link_libraries(${name} PRIVATE ${libraries})
     list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/include/)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/muster)
   endforeach()
-  target_link_libraries(${name} PUBLIC Threads::Threads)
-  target_compile_features(${name} PUBLIC cxx_std_20)
-  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   install(TARGETS ${name} EXPORT musterTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  # Before 1.0 a minor version may change the interface.
+  set_target_properties(${name}_shared PROPERTIES
+    OUTPUT_NAME ${name} EXPORT_NAME shared VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  install(TARGETS ${name}_shared EXPORT musterSharedTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT shared EXCLUDE_FROM_ALL)
   # CMake strips programs and shared libraries only.
   install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${name}.a\"
     COMMAND_ERROR_IS_FATAL ANY)")
   install(EXPORT musterTargets NAMESPACE muster:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
+  install(EXPORT musterSharedTargets NAMESPACE muster:: COMPONENT shared EXCLUDE_FROM_ALL
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
   include(CMakePackageConfigHelpers)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
                                    COMPATIBILITY SameMinorVersion)

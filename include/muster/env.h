@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "muster/version.h"
+
 namespace muster {
 
 using std::chrono::milliseconds;
@@ -18,7 +20,7 @@ using MonoTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono:
 // Env instead of calling the system, so that the simulator can control it.
 //
 // Implementations are thread-safe.
-class Env {
+class MUSTER_EXPORT Env {
  public:
   virtual ~Env() = default;
 
@@ -47,6 +49,6 @@ class Env {
 };
 
 // The real world. Lives as long as the program.
-Env& RealEnv();
+MUSTER_EXPORT Env& RealEnv();
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/version.h"
 
 namespace muster::events {
 
@@ -71,7 +72,7 @@ struct EventMark {
 
   bool operator==(const EventMark&) const = default;
 };
-EventMark MarkOf(const Event& event);
+MUSTER_EXPORT EventMark MarkOf(const Event& event);
 
 struct EventPage {
   std::vector<Event> events = {};  // in global order
@@ -148,7 +149,7 @@ class EventLog {
 };
 
 // The slot of a stream in a log with that many slots.
-int SlotOf(std::string_view stream, int slots);
+MUSTER_EXPORT int SlotOf(std::string_view stream, int slots);
 
 // Columns of a table written by another library, by name. A stream may be spread over several
 // columns (type and id of an aggregate): their texts are joined with '/'.
@@ -178,7 +179,8 @@ struct EventLogOptions {
 
 // Opens a log by the URL of its database, creating it if possible; URLs are as for OpenStore.
 // kIncompatible: it has a different number of slots than requested. `env` must outlive the log.
-Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url,
-                                               const EventLogOptions& options, Env& env);
+MUSTER_EXPORT Result<std::unique_ptr<EventLog>> OpenEventLog(const std::string& url,
+                                                             const EventLogOptions& options,
+                                                             Env& env);
 
 }  // namespace muster::events

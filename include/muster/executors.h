@@ -9,6 +9,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 #include "muster/task.h"
+#include "muster/version.h"
 
 namespace muster::task {
 
@@ -31,15 +32,16 @@ namespace muster::task {
 // destructor waits up to ten seconds for notifications that were not tried yet.
 //
 //   auto tasks = NewExecutors(*store, RealEnv());
-std::unique_ptr<states::TaskExecutor> NewExecutors(store::Store& store, Env& env);
+MUSTER_EXPORT std::unique_ptr<states::TaskExecutor> NewExecutors(store::Store& store, Env& env);
 
 // The same with the store of a URL, which is opened when it is first needed.
-std::unique_ptr<states::TaskExecutor> NewExecutors(const std::string& store_url, Env& env);
+MUSTER_EXPORT std::unique_ptr<states::TaskExecutor> NewExecutors(const std::string& store_url,
+                                                                 Env& env);
 
 // Checks that there are credentials and a region to sign calls of AWS with. kInvalid: what is
 // missing, and how to set it. Calls no service except the metadata service of an instance or
 // container.
-Status CheckAwsAccess(Env& env, std::stop_token stop);
+MUSTER_EXPORT Status CheckAwsAccess(Env& env, std::stop_token stop);
 
 // A notification that a run has sent.
 struct SentNotification {
@@ -52,7 +54,8 @@ struct SentNotification {
 
 // All notifications of a run (RunState::id), delivered or not. One that cannot be read has an error
 // and no target.
-Result<std::vector<SentNotification>> ReadNotifications(store::Store& store, const std::string& run,
-                                                        Env& env);
+MUSTER_EXPORT Result<std::vector<SentNotification>> ReadNotifications(store::Store& store,
+                                                                      const std::string& run,
+                                                                      Env& env);
 
 }  // namespace muster::task

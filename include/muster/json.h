@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "muster/version.h"
+
 namespace muster {
 
 class Json;
@@ -65,7 +67,7 @@ concept StringMap = List<T> && requires {
 //   for (const auto& [key, value] : json.items()) …
 //   if (json.value("rows", 0) > 2) …             // 0 if there is no such member
 //   json.at("rows").get<std::string>();          // throws: it is a number
-class Json {
+class MUSTER_EXPORT Json {
  public:
   enum class Type : uint8_t {
     kNull,
@@ -81,7 +83,7 @@ class Json {
     kBinary,
   };
 
-  class Exception : public std::runtime_error {
+  class MUSTER_EXPORT Exception : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
   };
@@ -149,7 +151,7 @@ class Json {
 
   // Parses one value; for a duplicate key the last value counts. Text that is not JSON, or is
   // nested deeper than 2,000 levels, throws or, without `throws`, is `discarded`. The second
-  // argument is always null. ParseJson (base/json.h) is stricter and reports positions.
+  // argument is always null.
   static Json parse(std::string_view text, std::nullptr_t = nullptr, bool throws = true);
   static bool accept(std::string_view text);
 
@@ -319,7 +321,7 @@ class Json {
   friend std::partial_ordering operator<=>(const Json& a, const T& b) {
     return Order(a, Json(b));
   }
-  friend std::ostream& operator<<(std::ostream& out, const Json& json);
+  friend MUSTER_EXPORT std::ostream& operator<<(std::ostream& out, const Json& json);
 
  private:
   friend class json_detail::Iterator<false>;

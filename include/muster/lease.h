@@ -11,6 +11,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/version.h"
 
 namespace muster::store {
 
@@ -22,10 +23,10 @@ struct LeaseTerms {
 // The owner of a claimed record: the claimer's name and the first digits of the holder's id, which
 // is new for every claim. A store that went back in time may grant an epoch again, even to another
 // thread of the same process; the owner tells the two apart.
-std::string OwnerName(const std::string& name, const std::string& holder);
+MUSTER_EXPORT std::string OwnerName(const std::string& name, const std::string& holder);
 
 // The claimer's name in it.
-std::string NameOfOwner(const std::string& owner);
+MUSTER_EXPORT std::string NameOfOwner(const std::string& owner);
 
 // What to claim. The fields are those of a ClaimRequest, but for `holder`.
 struct LeaseRequest {
@@ -65,7 +66,7 @@ struct LeaseRequest {
 //
 // Used by one thread at a time. The store and `env` must outlive it. One that was moved from may
 // only be destroyed or assigned to.
-class Lease {
+class MUSTER_EXPORT Lease {
  public:
   // Claims up to `limit` due records. A claim whose outcome is unknown is repeated, so that what it
   // took is not lost. Empty: nothing is due. Errors are those of Store::Claim, after retries.
@@ -157,7 +158,7 @@ using UpdateFunction = std::function<Result<std::optional<Change>>(std::optional
 //
 // kUnavailable: too many conflicts. Other errors are those of the store and of `update`.
 // Thread-safe. A crash leaves the record either as it was or as `update` made it.
-Status Update(Store& store, const std::string& kind, const std::string& key,
-              const UpdateFunction& update);
+MUSTER_EXPORT Status Update(Store& store, const std::string& kind, const std::string& key,
+                            const UpdateFunction& update);
 
 }  // namespace muster::store

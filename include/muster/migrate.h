@@ -11,18 +11,19 @@
 #include "muster/env.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
+#include "muster/version.h"
 
 namespace muster::pipeline {
 
 // The parts of a migration. MigrateAll and RunWorker of muster/work.h run a Pipeline made of them.
 
 // Opens a source or a sink by URL; docs/guide/sources.md and sinks.md list them all.
-Result<std::unique_ptr<Source>> OpenSource(const std::string& url, Env& env);
-Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
+MUSTER_EXPORT Result<std::unique_ptr<Source>> OpenSource(const std::string& url, Env& env);
+MUSTER_EXPORT Result<std::unique_ptr<Sink>> OpenSink(const std::string& url, Env& env);
 
 // Transforms declared in YAML or JSON; empty: none. `file` is for error messages.
-Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
-                                                       const std::string& file);
+MUSTER_EXPORT Result<std::unique_ptr<TransformPlan>> ParseTransforms(const std::string& text,
+                                                                     const std::string& file);
 
 // A document that could not be migrated, and why.
 struct DeadLetter {
@@ -50,7 +51,7 @@ class DeadLetters {
 };
 
 // Lines of such a file that are not letters: torn by a crash, or foreign.
-struct BadLines {
+struct MUSTER_EXPORT BadLines {
   int64_t count = 0;
   std::vector<size_t> first = {};  // numbers of the first ten
 
@@ -62,11 +63,11 @@ struct BadLines {
 inline constexpr char kStandaloneRun[] = "standalone";
 
 // Appends to `path`, which is created with the first letter.
-Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
-                                                     const std::string& run);
+MUSTER_EXPORT Result<std::unique_ptr<DeadLetters>> OpenDeadLetters(const std::string& path,
+                                                                   const std::string& run);
 
 // Rate limit for all shards of a process together. 0: no limit. Thread-safe.
-class Throttle {
+class MUSTER_EXPORT Throttle {
  public:
   explicit Throttle(Env& env);
   ~Throttle();
@@ -109,9 +110,9 @@ using CollectionFilter = std::function<bool(const std::string& collection)>;
 // cannot delete. kConflict: several collections share a target in which documents with the same id
 // replace each other, and PipelineOptions::merge is off. kInvalid: a target is a table that is read
 // from.
-Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
-                                                     const CollectionFilter& allowed,
-                                                     bool evaluate);
+MUSTER_EXPORT Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
+                                                                   const CollectionFilter& allowed,
+                                                                   bool evaluate);
 
 // One side of a comparison: a collection of a source.
 struct VerifySide {
@@ -134,7 +135,7 @@ struct VerifyDifference {
   std::string position;  // where reading continues after it
 };
 
-struct VerifyReport {
+struct MUSTER_EXPORT VerifyReport {
   struct Count {
     Partition partition;
     int64_t documents = 0;   // after the transforms; including those that cannot be compared
@@ -156,7 +157,9 @@ struct VerifyReport {
 // same id; if one side has no ids, by content alone. Memory is bounded by the differences, and
 // those by a million documents. Documents that change during the comparison may show up as
 // different.
-Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,
-                                      const VerifyOptions& options, std::stop_token stop);
+MUSTER_EXPORT Result<VerifyReport> VerifyCollection(const VerifySide& source,
+                                                    const VerifySide& target,
+                                                    const VerifyOptions& options,
+                                                    std::stop_token stop);
 
 }  // namespace muster::pipeline

@@ -13,6 +13,7 @@
 #include "muster/env.h"
 #include "muster/progress.h"
 #include "muster/result.h"
+#include "muster/version.h"
 
 namespace muster::pipeline {
 
@@ -83,7 +84,7 @@ class Reader {
 };
 
 // Where documents come from. Thread-safe; must outlive its readers.
-class Source {
+class MUSTER_EXPORT Source {
  public:
   virtual ~Source() = default;
 
@@ -137,7 +138,7 @@ class Source {
 };
 
 // Memory for edited or copied bytes; freed as a whole, kept for reuse by Clear.
-class Arena {
+class MUSTER_EXPORT Arena {
  public:
   Arena();
   Arena(Arena&& other) noexcept;
@@ -164,8 +165,8 @@ struct Batch {
   std::vector<Document> documents;
   Arena arena;
 
-  void Add(const Document& document);  // copies
-  void Clear();
+  MUSTER_EXPORT void Add(const Document& document);  // copies
+  MUSTER_EXPORT void Clear();
 };
 
 // Edits documents one by one. An instance is used by one thread.

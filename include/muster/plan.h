@@ -10,6 +10,7 @@
 #include "muster/json.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/version.h"
 
 namespace muster::plan {
 
@@ -21,10 +22,10 @@ namespace muster::plan {
 
 // The phases of a rank.
 enum class Phase { kExtract, kTransform };
-std::string_view NameOf(Phase phase);  // "extract", "transform"
+MUSTER_EXPORT std::string_view NameOf(Phase phase);  // "extract", "transform"
 
 // What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
-std::string KeyOf(Phase phase, const std::string& task);
+MUSTER_EXPORT std::string KeyOf(Phase phase, const std::string& task);
 
 // Where a profile's tasks run: in Muster's processes, or as jobs of AWS services.
 enum class ProfileKind { kLocal, kAws };
@@ -39,10 +40,12 @@ struct PlanOptions {
 
 // All problems of a plan, each as "file:line:column: reason (hint)". Empty: none. Also checks that
 // its scripts exist, and that a run fits in a store.
-std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& options = {});
+MUSTER_EXPORT std::vector<std::string> CheckPlan(const std::string& path,
+                                                 const PlanOptions& options = {});
 
 // The problems of the file itself: enough to explain, draw or compare it.
-std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOptions& options = {});
+MUSTER_EXPORT std::vector<std::string> CheckPlanFile(const std::string& path,
+                                                     const PlanOptions& options = {});
 
 // What a plan says about itself.
 struct PlanSummary {
@@ -57,19 +60,21 @@ struct PlanSummary {
   // The inputs of a run, with their defaults.
   std::map<std::string, std::optional<std::string>> inputs;
 };
-Result<PlanSummary> SummarizePlan(const std::string& path, const PlanOptions& options = {});
+MUSTER_EXPORT Result<PlanSummary> SummarizePlan(const std::string& path,
+                                                const PlanOptions& options = {});
 
 // What a run of the plan would do: order, peaks, times, cost, advice. Makes no calls.
-Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options = {});
+MUSTER_EXPORT Result<Json> ExplainPlan(const std::string& path, const PlanOptions& options = {});
 
 // The same, with times and rows of the newest ten runs of the plan that `past` holds in the place
 // of the plan's estimates; "past" in the result says which.
-Result<Json> ExplainPlan(const std::string& path, store::Store& past, const PlanOptions& options,
-                         Env& env);
+MUSTER_EXPORT Result<Json> ExplainPlan(const std::string& path, store::Store& past,
+                                       const PlanOptions& options, Env& env);
 
 // The plan as a state machine in Amazon States Language, for States::Start. With an AWS profile its
 // ranks are separate state machines, which DeployPlan gives.
-Result<std::string> CompilePlan(const std::string& path, const PlanOptions& options = {});
+MUSTER_EXPORT Result<std::string> CompilePlan(const std::string& path,
+                                              const PlanOptions& options = {});
 
 // The files of a deployment on AWS: state machines, policies, a CloudFormation template. kInvalid:
 // something has to be known now that only a run would know.
@@ -77,13 +82,13 @@ struct DeploymentFile {
   std::string name;
   std::string text;
 };
-Result<std::vector<DeploymentFile>> DeployPlan(const std::string& path,
-                                               const PlanOptions& options = {});
+MUSTER_EXPORT Result<std::vector<DeploymentFile>> DeployPlan(const std::string& path,
+                                                             const PlanOptions& options = {});
 
 // The ranks and their needs as a picture: for terminals, for browsers, for Graphviz.
 enum class PlanPicture { kText, kSvg, kDot };
-Result<std::string> DrawPlan(const std::string& path, PlanPicture picture,
-                             const PlanOptions& options = {});
+MUSTER_EXPORT Result<std::string> DrawPlan(const std::string& path, PlanPicture picture,
+                                           const PlanOptions& options = {});
 
 // How two plans differ in what they mean.
 struct Difference {
@@ -91,7 +96,8 @@ struct Difference {
   Json before;        // null: it was not there
   Json after;
 };
-Result<std::vector<Difference>> ComparePlans(const std::string& before, const std::string& after,
-                                             const PlanOptions& options = {});
+MUSTER_EXPORT Result<std::vector<Difference>> ComparePlans(const std::string& before,
+                                                           const std::string& after,
+                                                           const PlanOptions& options = {});
 
 }  // namespace muster::plan

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muster/result.h"
+#include "muster/version.h"
 
 namespace muster::pipeline {
 
@@ -19,7 +20,7 @@ struct Counts {
   int64_t failed = 0;   // in the dead letters, each with its reason
   int64_t bytes = 0;    // of the bodies read
 
-  Counts& operator+=(const Counts& other);
+  MUSTER_EXPORT Counts& operator+=(const Counts& other);
   bool operator==(const Counts&) const = default;
 };
 
@@ -32,11 +33,11 @@ struct Progress {
   std::vector<std::string> former_ends = {};  // `end` before each split, oldest first
 
   // The same progress, with the partition ending here.
-  Progress CutAt(const std::string& new_end) const;
+  MUSTER_EXPORT Progress CutAt(const std::string& new_end) const;
 
   // One line of JSON, valid UTF-8 whatever the positions hold.
-  std::string ToString() const;
-  static Result<Progress> Parse(std::string_view text);
+  MUSTER_EXPORT std::string ToString() const;
+  MUSTER_EXPORT static Result<Progress> Parse(std::string_view text);
   bool operator==(const Progress&) const = default;
 };
 

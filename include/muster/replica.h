@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,12 +9,14 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "muster/env.h"
 #include "muster/events.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/version.h"
 
 namespace muster::replica {
 
@@ -83,7 +86,7 @@ class Processor {
 // tables of several versions coexist, and one version is active.
 //
 // Build is called from any thread; the others from one at a time.
-class Projection {
+class MUSTER_EXPORT Projection {
  public:
   virtual ~Projection() = default;
 
@@ -184,7 +187,7 @@ class Orchestrator {
 // A worker of the set `options.set`. `read_model` is the URL of the database that the projections
 // write to and that stores their checkpoints; URLs are as for OpenStore. Everything passed by
 // reference must outlive it.
-Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
+MUSTER_EXPORT Result<std::unique_ptr<Orchestrator>> NewOrchestrator(
     store::Store& store, events::EventLog& events, const std::string& read_model,
     std::vector<std::shared_ptr<Projection>> projections, const ReplicaOptions& options,
     ReplicaObserver& observer, Env& env);
@@ -203,8 +206,8 @@ struct ReplicaSet {
 };
 
 // Pauses a projection, or resumes it. Workers stop after their current batch.
-Status PauseProjection(store::Store& store, const std::string& set, const std::string& projection,
-                       bool paused);
+MUSTER_EXPORT Status PauseProjection(store::Store& store, const std::string& set,
+                                     const std::string& projection, bool paused);
 
 // One version of a projection.
 struct ProjectionStatus {
@@ -229,24 +232,26 @@ struct ProjectionStatus {
 };
 
 // The hash of a projection's definition; empty: it has none.
-std::string DefinitionHash(const Projection& projection);
+MUSTER_EXPORT std::string DefinitionHash(const Projection& projection);
 
 // All versions of the named projections.
-Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
-                                                 const std::vector<std::string>& projections);
+MUSTER_EXPORT Result<std::vector<ProjectionStatus>> ReadStatus(
+    const ReplicaSet& set, const std::vector<std::string>& projections);
 
 // Builds a new version of a projection beside the active one, without side effects, and makes it
 // the one that readers see once it has caught up. Returns its number. Requires running workers.
 // `progress` gets the number of events left. Every step is durable: after a failure or a stop
 // request, call it again.
-Result<int> RebuildProjection(const ReplicaSet& set, std::shared_ptr<Projection> projection,
-                              const std::function<void(int64_t left)>& progress = {},
-                              std::stop_token stop = {});
+MUSTER_EXPORT Result<int> RebuildProjection(const ReplicaSet& set,
+                                            std::shared_ptr<Projection> projection,
+                                            const std::function<void(int64_t left)>& progress = {},
+                                            std::stop_token stop = {});
 
 // The previous version is kept up to date. The first goes back to it, the second drops the inactive
 // version and returns its number.
-Status RollBackRebuild(const ReplicaSet& set, std::shared_ptr<Projection> projection,
-                       std::stop_token stop = {});
-Result<int> FinishRebuild(const ReplicaSet& set, std::shared_ptr<Projection> projection);
+MUSTER_EXPORT Status RollBackRebuild(const ReplicaSet& set, std::shared_ptr<Projection> projection,
+                                     std::stop_token stop = {});
+MUSTER_EXPORT Result<int> FinishRebuild(const ReplicaSet& set,
+                                        std::shared_ptr<Projection> projection);
 
 }  // namespace muster::replica

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "muster/version.h"
+
 namespace muster {
 
 // Why something failed, as far as callers need to distinguish.
@@ -28,14 +30,14 @@ enum class Code {
 };
 
 // The name of a code for logs and JSON: "unknown_outcome".
-std::string_view CodeName(Code code);
+MUSTER_EXPORT std::string_view CodeName(Code code);
 
 // Whether it is transient: the same call may succeed later.
-bool IsTransient(Code code);
+MUSTER_EXPORT bool IsTransient(Code code);
 
 // Which side failed, where that decides how to continue.
 enum class Party { kNone, kSource, kSink, kDeadLetters };
-std::string_view PartyName(Party party);
+MUSTER_EXPORT std::string_view PartyName(Party party);
 
 // A failure for people: what went wrong, and what to do next if known. Never contains a secret:
 // redact before building a message from one.
@@ -46,13 +48,13 @@ struct Error {
   Party party = Party::kNone;
 
   // "message" or "message (hint)", on one line.
-  std::string ToString() const;
+  MUSTER_EXPORT std::string ToString() const;
 
   // The same failure with context: "context: message".
-  Error Within(std::string_view context) const;
+  MUSTER_EXPORT Error Within(std::string_view context) const;
 
   // The same failure, attributed to that party unless already attributed.
-  Error By(Party whom) const;
+  MUSTER_EXPORT Error By(Party whom) const;
 };
 
 // Marks an error on its way into an Expected: `return Unexpected(error);`

@@ -18,6 +18,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 #include "muster/task.h"
+#include "muster/version.h"
 
 namespace muster::plan {
 
@@ -116,14 +117,14 @@ struct RunEngineOptions {
 
 // Of a rank or task. kStopped: the run has ended while it was running.
 enum class PartState { kWaiting, kRunning, kSucceeded, kFailed, kStopped };
-std::string_view NameOf(PartState state);  // "WAITING", …
+MUSTER_EXPORT std::string_view NameOf(PartState state);  // "WAITING", …
 
 // An error as a Catch of a state machine leaves it.
 struct CaughtError {
   std::string error = {};
   std::string cause = {};
 };
-Json ToJson(const CaughtError& error);  // {"Error":…,"Cause":…}
+MUSTER_EXPORT Json ToJson(const CaughtError& error);  // {"Error":…,"Cause":…}
 
 // A failure as reported, and the likely cause of failures like it.
 struct FailureReport {
@@ -175,8 +176,8 @@ struct RankReport {
   Json reconciled = {};
   std::optional<FailureReport> failure = {};  // of the reconciliation
 
-  int64_t Unreadable() const;
-  ReconciledCounts Counts() const;
+  MUSTER_EXPORT int64_t Unreadable() const;
+  MUSTER_EXPORT ReconciledCounts Counts() const;
 };
 
 // A run rank by rank, in the order of their numbers; those done elsewhere are left out.
@@ -184,11 +185,11 @@ struct RunReport {
   std::vector<RankReport> ranks;
 
   // Rows that could not be read, of all objects.
-  int64_t Unreadable() const;
+  MUSTER_EXPORT int64_t Unreadable() const;
 };
 
 // For programs: a list of ranks; docs/guide/plans.md names the fields.
-Json ToJson(const RunReport& report);
+MUSTER_EXPORT Json ToJson(const RunReport& report);
 
 // What an attempt did, and why it ended.
 struct AttemptReport {
@@ -202,7 +203,7 @@ struct AttemptReport {
 };
 
 // Without the tasks.
-Json ToJson(const AttemptReport& report);
+MUSTER_EXPORT Json ToJson(const AttemptReport& report);
 
 // One event of the state machine that an attempt ran.
 struct RunEvent {
@@ -244,7 +245,7 @@ struct RunProgress {
   std::vector<RankProgress> running;
 };
 
-RunProgress ProgressOf(const RunReport& report, const LiveRun& live, WallTime now);
+MUSTER_EXPORT RunProgress ProgressOf(const RunReport& report, const LiveRun& live, WallTime now);
 
 // Starts, resumes, drives, ends and reports runs.
 //
@@ -325,8 +326,8 @@ class RunEngine {
 // an executor of your own before the standard ones (muster/executors.h) replaces them for
 // that resource. Without any, runs can only be read. The store, `env` and
 // the executors must outlive the engine.
-std::unique_ptr<RunEngine> NewRunEngine(store::Store& store,
-                                        std::vector<states::TaskExecutor*> executors,
-                                        const RunEngineOptions& options, Env& env);
+MUSTER_EXPORT std::unique_ptr<RunEngine> NewRunEngine(store::Store& store,
+                                                      std::vector<states::TaskExecutor*> executors,
+                                                      const RunEngineOptions& options, Env& env);
 
 }  // namespace muster::plan

@@ -12,6 +12,7 @@
 #include "muster/result.h"
 #include "muster/store.h"
 #include "muster/task.h"
+#include "muster/version.h"
 
 namespace muster::states {
 
@@ -35,7 +36,7 @@ enum class ExecutionStatus {
 };
 
 // As AWS names them: "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"; "UNREADABLE".
-std::string_view NameOf(ExecutionStatus status);
+MUSTER_EXPORT std::string_view NameOf(ExecutionStatus status);
 
 // An execution as stored.
 struct Execution {
@@ -72,7 +73,7 @@ struct StatesOptions {
 // - Branches and iterations are separate records: several processes may drive them.
 //
 // Thread-safe. Store, env and executors must outlive it.
-class States {
+class MUSTER_EXPORT States {
  public:
   States(store::Store& store, std::vector<TaskExecutor*> executors, StatesOptions options,
          Env& env);
@@ -118,7 +119,7 @@ class States {
 };
 
 // All problems of a definition, each as "origin:line:column: reason". Empty: none.
-std::vector<std::string> CheckStates(std::string_view definition, std::string_view origin,
-                                     Env& env);
+MUSTER_EXPORT std::vector<std::string> CheckStates(std::string_view definition,
+                                                   std::string_view origin, Env& env);
 
 }  // namespace muster::states

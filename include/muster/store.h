@@ -9,10 +9,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/version.h"
 
 namespace muster::store {
 
@@ -57,8 +59,8 @@ struct Due {
 
 // The due time of a record that is due at once: so far in the past that no clock is behind it. The
 // order of moments is preserved.
-WallTime DueAtOnce(WallTime moment);
-bool IsDueAtOnce(WallTime due);
+MUSTER_EXPORT WallTime DueAtOnce(WallTime moment);
+MUSTER_EXPORT bool IsDueAtOnce(WallTime due);
 
 // One change of one record, applied only if the stored version is still `record.version` (0: only
 // if there is no such record).
@@ -106,7 +108,7 @@ struct ClaimRequest {
 
 // The lease of a claim that raises `attempt` to this: the base lease, doubled for every attempt
 // after the first, up to the maximum.
-milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
+MUSTER_EXPORT milliseconds LeaseFor(int attempt, milliseconds lease, milliseconds max_lease);
 
 // Where processes coordinate: records with due times. Every backend keeps the same promises; the
 // contract suite in tests/contract checks them.
@@ -156,6 +158,6 @@ class Store {
 //   dynamodb://REGION/TABLE        an AWS table; created only with ?create=true
 // `?namespace=NAME` separates several deployments in one database (default: muster). Passwords and
 // keys must be references: ${env:NAME} or ${file:PATH}. `env` must outlive the store.
-Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
+MUSTER_EXPORT Result<std::unique_ptr<Store>> OpenStore(const std::string& url, Env& env);
 
 }  // namespace muster::store

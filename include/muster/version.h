@@ -6,3 +6,6 @@
 #define MUSTER_VERSION_MINOR 2
 #define MUSTER_VERSION_PATCH 0
 #define MUSTER_VERSION_STRING "0.2.0"
+
+// Marks what the shared library exports; everything else in it is hidden.
+#define MUSTER_EXPORT __attribute__((visibility("default")))

@@ -14,6 +14,7 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/version.h"
 
 namespace muster::work {
 
@@ -79,9 +80,9 @@ class WorkObserver;
 // Prepares the run if needed, then migrates shard after shard until every item is done or
 // quarantined or a stop is requested; then held items are handed over within a second. Waits for an
 // unresponsive store, source or sink. `observer` is called from several threads.
-Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
-                               const WorkerOptions& options, WorkObserver& observer,
-                               std::stop_token stop);
+MUSTER_EXPORT Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
+                                             const WorkerOptions& options, WorkObserver& observer,
+                                             std::stop_token stop);
 
 // A work item held by this process, a range of a shard, as an observer sees it.
 class WorkItem {
@@ -109,7 +110,7 @@ enum class ShardOutcome {
   kNothingDue,   // all items are held by others, or waiting
   kAllDone,      // every item is done or quarantined
 };
-std::string_view ShardOutcomeName(ShardOutcome outcome);
+MUSTER_EXPORT std::string_view ShardOutcomeName(ShardOutcome outcome);
 
 // Notified of what happens to items, on the thread that holds the item.
 class WorkObserver {
@@ -148,8 +149,10 @@ struct MigrateAllOptions {
 // Standalone: one process, nothing to resume. Collections run one after another, the shards of a
 // collection `shard_concurrency` at a time. Ends at the first error; with kCancelled, in good
 // order, when stopped.
-Result<pipeline::Counts> MigrateAll(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
-                                    MigrationObserver& observer, std::stop_token stop);
+MUSTER_EXPORT Result<pipeline::Counts> MigrateAll(pipeline::Pipeline& pipeline,
+                                                  const MigrateAllOptions& options,
+                                                  MigrationObserver& observer,
+                                                  std::stop_token stop);
 
 // For display. What is read may be slightly out of date.
 
@@ -166,7 +169,7 @@ struct RunInfo {
 
 // Documents read within the last half minute, and how much of that time it took, so that a run of
 // many short items has a rate too.
-struct RecentRate {
+struct MUSTER_EXPORT RecentRate {
   double documents = 0;
   milliseconds span{0};
 
@@ -214,43 +217,46 @@ struct RunTotals {
 };
 
 // Foreign or damaged records are listed as unreadable.
-Result<std::vector<RunInfo>> ListRuns(store::Store& store);
+MUSTER_EXPORT Result<std::vector<RunInfo>> ListRuns(store::Store& store);
 // kCorrupt: its record cannot be read.
-Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
-Result<RunTotals> ReadTotals(store::Store& store, const std::string& run);
+MUSTER_EXPORT Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
+MUSTER_EXPORT Result<RunTotals> ReadTotals(store::Store& store, const std::string& run);
 
 // Up to `limit` items of a run in key order, after `after`; damaged ones are listed as unreadable.
-Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
-                                        const std::string& after, int limit);
+MUSTER_EXPORT Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& run,
+                                                      const std::string& after, int limit);
 // Calls `each` for every item of a run, in key order, and returns the totals.
-Result<RunTotals> EachItem(store::Store& store, const std::string& run,
-                           const std::function<void(const ItemInfo& item)>& each);
-Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std::string& name);
+MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string& run,
+                                         const std::function<void(const ItemInfo& item)>& each);
+MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
+                                        const std::string& name);
 
 // Whether it has a holder right now.
-bool IsHeld(const ItemInfo& item);
+MUSTER_EXPORT bool IsHeld(const ItemInfo& item);
 
 // "open", "done", "quarantined" or "unreadable".
-std::string_view ItemStateName(ItemInfo::State state);
+MUSTER_EXPORT std::string_view ItemStateName(ItemInfo::State state);
 // "preparing", "running" (a worker holds an item), "waiting" (none does), "finished" or
 // "unreadable".
-std::string_view RunStateName(const RunInfo& run, const RunTotals& totals);
+MUSTER_EXPORT std::string_view RunStateName(const RunInfo& run, const RunTotals& totals);
 
 // Why the item has no holder, or who holds it; empty when done.
-std::string WhyItem(const ItemInfo& item);
+MUSTER_EXPORT std::string WhyItem(const ItemInfo& item);
 // Why no worker is active, and what to do; empty if one is, or if nothing is left to do.
-std::string WhyRun(const RunInfo& run, const RunTotals& totals);
+MUSTER_EXPORT std::string WhyRun(const RunInfo& run, const RunTotals& totals);
 
 // Until the item is done, at its holder's rate, or the whole run, at this one. None: unknown.
-std::optional<milliseconds> TimeLeft(const ItemInfo& item);
-std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
+MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
+MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
 // Makes a quarantined item due again. kConflict: it is not quarantined.
-Status RetryItem(store::Store& store, const std::string& run, const std::string& name);
+MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
+                               const std::string& name);
 
 // Takes an item from its holder, which stops when it notices, or makes a waiting one due at once.
 // kConflict: no worker holds it, and it is already due.
-Status ReleaseItem(store::Store& store, const std::string& run, const std::string& name);
+MUSTER_EXPORT Status ReleaseItem(store::Store& store, const std::string& run,
+                                 const std::string& name);
 
 struct RedriveRequest {
   std::string letters;               // the file
@@ -294,10 +300,10 @@ struct RedriveReport {
 //
 // kInvalid, and nothing is written: letters need transforms and none are given; or they do not name
 // their target, no renames are given, and the sink has no collection of the source's name.
-Result<RedriveReport> RedriveDeadLetters(const RedriveRequest& request, Env& env,
-                                         std::stop_token stop);
+MUSTER_EXPORT Result<RedriveReport> RedriveDeadLetters(const RedriveRequest& request, Env& env,
+                                                       std::stop_token stop);
 
 // The file for those of `path` that fail again.
-std::string AgainPathOf(const std::string& path);
+MUSTER_EXPORT std::string AgainPathOf(const std::string& path);
 
 }  // namespace muster::work
