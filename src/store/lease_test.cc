@@ -25,7 +25,7 @@ class LeaseTest : public ::testing::Test {
     return Lease::Claim(store_, {.kind = "work", .queue = "q", .owner = owner, .terms = terms_},
                         env_, {});
   }
-  Lease ClaimOne(const std::string& owner) { return Claim(owner).value().at(0); }
+  Lease ClaimOne(const std::string& owner) { return std::move(Claim(owner).value().at(0)); }
   Record Stored() { return truth_->Get("work", "a").value().value(); }
 
   VirtualEnv env_;
