@@ -58,7 +58,8 @@ Execution Unreadable(const store::Record& stored, const Error& error) {
 
 }  // namespace
 
-class States::Impl {
+// Not exported, unlike other members of an exported class.
+class [[gnu::visibility("hidden")]] States::Impl {
  public:
   Impl(store::Store& store, std::vector<TaskExecutor*> executors, StatesOptions options, Env& env)
       : store_(store),
