@@ -104,7 +104,8 @@ class OpenSearchSource : public Source {
       }
       partition.begin = PositionOf(0);
       partition.end = PositionOf(shard.checkpoint + 1);
-      partitions.push_back(partition);
+      // Before the end of a shard that was never written to there is nothing, not even a position.
+      if (shard.checkpoint >= 0) partitions.push_back(partition);
       partitions.push_back({.collection = collection,
                             .shard = number,
                             .begin = partition.end,

@@ -93,6 +93,22 @@ class OpenSearchPipeline : public ::testing::Test {
   std::string index_;
 };
 
+// Items are named by collection, shard and first position.
+TEST_F(OpenSearchPipeline, ShardsThatWereNeverWrittenToHaveOneItemEach) {
+  Fill(index_, 5, 1);
+  const auto source = OpenSource("/" + index_);
+  const auto partitions = source->Partitions(index_).value();
+  EXPECT_EQ(partitions.size(), 6U);
+  std::set<std::pair<int, std::string>> items;
+  int read = 0;
+  for (const Partition& partition : partitions) {
+    EXPECT_TRUE(items.emplace(partition.shard, partition.begin).second) << partition.shard;
+    read += ReadAll(*source, partition, "").read;
+  }
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(source->CountAgain(partitions).value(), 1);
+}
+
 TEST_F(OpenSearchPipeline, WrittenDocumentsAreReadByteForByte) {
   Fill(index_, 3, 2'500);
   const auto source = OpenSource("/" + index_ + "?page_bytes=20000");

@@ -729,13 +729,13 @@ TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
     TaskGate other_gate{{&tasks}};
     states::States other_states{*store, {&other_gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
     Runs other{*store, other_states, RealEnv(), &other_gate};
-    drive_until(other, *other.Resume("m", plan, {}, {}), "Transform-1-load-a");
+    drive_until(other, *other.Resume("m", plan, {}, {}, {}), "Transform-1-load-a");
   }
   std::stop_source stop;
   const std::jthread limit([&](const std::stop_token& done) {
     if (RealEnv().Sleep(std::chrono::seconds(20), done)) stop.request_stop();
   });
-  const auto run = runs.Resume("m", plan, {}, {});
+  const auto run = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(run) << run.error().ToString();
   auto driven =
       std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
