@@ -134,7 +134,9 @@ class Operation {
     MUSTER_ASSIGN(const int64_t asked,
                   replica::ReplayParked(*open_.store, *open_.model, instance, options_.stream));
     if (asked == 0) {
-      MUSTER_TRY(Say("nothing of " + Named() + " is parked"));
+      MUSTER_TRY(Say(options_.stream.empty()
+                         ? "nothing of " + Named() + " is parked"
+                         : "stream " + options_.stream + " of " + Named() + " is not parked"));
       return kNothingToDo;
     }
     MUSTER_ASSIGN(const replica::DesiredState desired,

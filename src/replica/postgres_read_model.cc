@@ -34,10 +34,18 @@ class PostgresReadModel final : public ReadModel {
     create.Of(instance).Ints(slots, self);
     raise.Of(instance).Ints(slots, self).params.Int64(generation);
     MUSTER_ASSIGN(auto connection, pool_.Take());
-    const sql::PgCall calls[] = {{create.statement, create.params},
+    const sql::PgParams none = {};
+    const sql::PgCall calls[] = {{statements_.limit_waits, none},
+                                 {create.statement, create.params},
                                  {raise.statement, raise.params}};
-    MUSTER_ASSIGN(const auto results, connection->Execute(calls));
-    std::vector<SlotState> states = StatesFrom(results[1]);
+    auto results = connection->Execute(calls);
+    if (!results && sql::IsPgLockTimeout(results.error())) {
+      MUSTER_ASSIGN(const std::string holders, EndStalled(*connection));
+      results = connection->Execute(calls);
+      if (!results) return results.error().Within("checkpoints are locked by " + holders);
+    }
+    if (!results) return results.error();
+    std::vector<SlotState> states = StatesFrom((*results)[2]);
     if (states.size() != slots.size()) {
       return Error{Code::kLeaseLost, "slots of '" + instance.projection +
                                          "' belong to a later generation than " +
@@ -195,6 +203,18 @@ class PostgresReadModel final : public ReadModel {
     options.call_timeout = call_timeout;
     options.settings = {{"default_transaction_isolation", "read committed"}};
     return options;
+  }
+
+  // Describes the sessions that it ended, or may not end.
+  Result<std::string> EndStalled(sql::PgConnection& connection) {
+    const sql::PgParams none = {};
+    MUSTER_ASSIGN(const sql::PgResult rows, connection.Execute(statements_.end_stalled, none));
+    std::string holders;
+    for (int row = 0; row < rows.rows(); ++row) {
+      holders += (row == 0 ? "process " : ", ") + std::string(rows.Text(row, 0)) + " of " +
+                 std::string(rows.Text(row, 1)) + " (" + std::string(rows.Text(row, 2)) + ")";
+    }
+    return holders.empty() ? "another session at " + connection.Place() : holders;
   }
 
   Result<sql::PgResult> Run(const PostgresModelCall& call) {

@@ -17,6 +17,8 @@ struct PostgresReadModelStatements {
   explicit PostgresReadModelStatements(const std::string& space);
 
   sql::PgStatement create, raise, move, slots, highest, put, count_skipped;
+  // Without parameters: bounds the waits of a take-over, ends sessions that hold one up.
+  sql::PgStatement limit_waits, end_stalled;
   sql::PgStatement are_parked, park_streams, park_events, fail_replay, free_events, free_streams,
       parked, ask, unpark_events, unpark_streams;
   std::vector<sql::PgStatement> forget, swap;

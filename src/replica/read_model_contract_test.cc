@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "replica/read_model.h"
+#include "sql/postgres_copy.h"
 #include "sql/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
@@ -390,6 +391,36 @@ TEST_P(RowLocks, RowsLockedByAProcessThatSleepsAreReleased) {
   EXPECT_TRUE(IsTransient(woken.error().code)) << woken.error().ToString();
   EXPECT_EQ((*model_->Slots(kInstance))[0].position, 0);
   ASSERT_TRUE(run("DROP TABLE " + table));
+}
+
+// Stopped between two messages, or in the middle of one: the server waits for the rest of it, and
+// does not count that as idle.
+TEST_P(RowLocks, ASessionStoppedInTheMiddleOfABatchDoesNotHoldUpTheNextOwner) {
+  const auto& server = testing::PostgresServer::Shared();
+  for (const bool sending : {false, true}) {
+    SCOPED_TRACE(sending);
+    TakeOver(1);
+    const auto stopped = sql::PgConnection::Open({.uri = server.Url()}).value();
+    const auto run = [&](const std::string& text) {
+      return stopped->Execute(sql::PgStatement{.name = "", .sql = text, .writes = true}, {});
+    };
+    ASSERT_TRUE(run("BEGIN"));
+    ASSERT_TRUE(run("UPDATE " + space_ + ".checkpoints SET position = position"));
+    std::optional<sql::PgCopyIn> copy;
+    if (sending) {
+      auto started = sql::PgCopyIn::Start(*stopped, "COPY " + space_ + ".checkpoints FROM STDIN");
+      ASSERT_TRUE(started) << started.error().ToString();
+      copy.emplace(*std::move(started));
+    }
+    const MonoTime begun = RealEnv().MonoNow();
+    const auto taken = model_->TakeOver(kInstance, 2, kSlots);
+    ASSERT_TRUE(taken) << taken.error().ToString();
+    EXPECT_LT(RealEnv().MonoNow() - begun, std::chrono::seconds(8));
+    ASSERT_FALSE(run("COMMIT"));
+    const auto transaction = model_->Begin();
+    ASSERT_TRUE(model_->Forget(**transaction, kInstance, false));
+    ASSERT_TRUE(model_->Commit(**transaction));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReadModelContract,

@@ -8,6 +8,10 @@ namespace muster::sql {
 
 bool IsPgDeadlock(const Error& error) { return error.message.find("[40P01]") != std::string::npos; }
 
+bool IsPgLockTimeout(const Error& error) {
+  return error.message.find("[55P03]") != std::string::npos;
+}
+
 Code PgCodeOf(std::string_view sqlstate) {
   static constexpr std::pair<std::string_view, Code> kCodes[] = {
       {"08007", Code::kUnknownOutcome},  // transaction resolution unknown

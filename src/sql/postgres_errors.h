@@ -17,6 +17,9 @@ std::string PgHintFor(std::string_view sqlstate);
 // The server aborted the transaction to break a deadlock.
 bool IsPgDeadlock(const Error& error);
 
+// A lock was not granted within lock_timeout.
+bool IsPgLockTimeout(const Error& error);
+
 // libpq reports the SQLSTATE of a refused connection only in its verbose message: `connection to
 // server at ... failed: FATAL:  28P01: password authentication failed ...`.
 struct PgConnectRefusal {

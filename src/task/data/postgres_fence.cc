@@ -52,10 +52,6 @@ std::string LockSql(const LoadFence& fence) {
          sql::PgLiteral(fence.task) + " FOR UPDATE";
 }
 
-bool IsLockTimeout(const Error& error) {
-  return error.message.find("[55P03]") != std::string::npos;
-}
-
 }  // namespace
 
 Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
@@ -132,7 +128,7 @@ Result<std::optional<std::string>> PostgresFence::Take(sql::PgConnection& connec
     if (taken && said) say_("");
     // A committed take leaves no transaction open; a found result or a failure does.
     if (!connection.lost() && (!taken || *taken)) MUSTER_TRY(Say(connection, "ROLLBACK"));
-    if (taken || !IsLockTimeout(taken.error())) return taken;
+    if (taken || !sql::IsPgLockTimeout(taken.error())) return taken;
     if (env_.MonoNow() >= end) return taken;
     MUSTER_ASSIGN(const std::string who, EndHolder(connection));
     if (tries == 2 && say_) {
