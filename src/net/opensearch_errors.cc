@@ -46,6 +46,14 @@ Error OpenSearchError(const OpenSearchRefusal& refusal, bool writes) {
   const std::string said =
       type.empty() ? "status " + std::to_string(status) : type + ": " + refusal.reason;
   if (type == "cluster_block_exception") return BlockError(refusal);
+  if (type == "index_closed_exception") {
+    return {writes ? Code::kReadOnly : Code::kUnavailable, "the index is closed: " + said,
+            "open it (POST /INDEX/_open)"};
+  }
+  if (Contains(refusal.reason, "no write index is defined for alias")) {
+    return {Code::kReadOnly, "the alias has no write index: " + said,
+            "set is_write_index for one of its indices (POST /_aliases)"};
+  }
   if (status == 401 || status == 403) return PermissionError(refusal);
   if (status < 400) {
     return {Code::kPermission, "the server answers with a redirect",

@@ -14,10 +14,12 @@ struct OpenSearchRefusal {
 };
 
 // What a refusal means, for stores, sources and sinks alike:
-//   kReadOnly        an index or cluster block rejects writes, or a disk is past its flood stage
+//   kReadOnly        an index or cluster block rejects writes, a disk is past its flood stage, the
+//                    index is closed, or an alias has no write index
 //   kPermission      401, 403; 3xx, 405, 407: something other than the cluster answers
 //   kNotFound 404    kConflict 409    kFull: too many shards    kInvalid: other 4xx
-//   kUnavailable     429; 408 and 5xx for a read; 503 for a write if OpenSearch itself answers
+//   kUnavailable     429; 408, 5xx and a closed index for a read; 503 for a write if OpenSearch
+//                    itself answers
 //   kUnknownOutcome  otherwise 408 and 5xx for a write
 // The message is what happened, without the name of the server; the hint is what to do about it.
 Error OpenSearchError(const OpenSearchRefusal& refusal, bool writes);

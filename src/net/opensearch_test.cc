@@ -145,6 +145,14 @@ TEST_F(OpenSearchClientTest, ErrorsHaveTheServersReasonAndACode) {
             Code::kReadOnly);
   EXPECT_EQ(ErrorFor(429, R"({"error":{"type":"cluster_block_exception","reason":"r"}})").code,
             Code::kReadOnly);
+  const std::string closed = R"({"error":{"type":"index_closed_exception","reason":"closed"}})";
+  EXPECT_EQ(ErrorFor(400, closed).code, Code::kReadOnly);
+  EXPECT_EQ(ErrorFor(400, closed, "GET").code, Code::kUnavailable);
+  EXPECT_NE(ErrorFor(400, closed).hint.find("_open"), std::string::npos);
+  EXPECT_EQ(ErrorFor(400, R"({"error":{"type":"illegal_argument_exception","reason":)"
+                          R"("no write index is defined for alias [x]. The write index"}})")
+                .code,
+            Code::kReadOnly);
   EXPECT_EQ(ErrorFor(429, "{}").code, Code::kUnavailable);
   EXPECT_EQ(ErrorFor(409, "{}").code, Code::kConflict);
   EXPECT_EQ(ErrorFor(400, R"({"error":"plain"})").code, Code::kInvalid);

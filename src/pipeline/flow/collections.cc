@@ -26,7 +26,8 @@ Result<std::vector<Collection>> SelectCollections(Source& source, const Collecti
 
 namespace {
 
-// Rows copied into the table they are read from are duplicated, or never end.
+// Rows copied into the table they are read from are duplicated, or never end; documents of an index
+// are changed in place.
 Status CheckNotItself(const Pipeline& pipeline, const std::vector<Collection>& collections) {
   std::map<std::string, std::string> sources;  // collections by table
   std::map<std::string, std::string> targets;  // the same, by target
@@ -42,8 +43,9 @@ Status CheckNotItself(const Pipeline& pipeline, const std::vector<Collection>& c
     if (source == sources.end()) continue;
     return Error{
         Code::kInvalid,
-        collection + " would be written to the table that " + source->second + " is read from",
-        "name another target: another database, schema or table, or rename_index"};
+        collection + " would be written to the table or index that " + source->second +
+            " is read from",
+        "name another target: another database, schema, table, cluster or index, or rename_index"};
   }
   return {};
 }

@@ -244,6 +244,20 @@ TEST_F(BulkTest, PermissionErrorIsNotRetried) {
   EXPECT_EQ(times_["a"], 1);
 }
 
+TEST_F(BulkTest, DocumentsWaitUntilAClosedIndexIsOpened) {
+  const std::pair<int, std::string> closed(400, "index_closed_exception");
+  Serve([&](const std::string&, int time) { return time < 4 ? closed : Fine(); });
+  auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}}));
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(kept_.size(), 2U);
+  Serve([&](const std::string&, int) { return closed; });
+  refused = Write(Documents({{"a", "{}"}}), {.deadline = env_.MonoNow() + 10s});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kReadOnly);
+  EXPECT_NE(refused.error().hint.find("open it"), std::string::npos) << refused.error().hint;
+}
+
 TEST_F(BulkTest, DocumentWithoutAnIdGetsAStableIdFromItsPosition) {
   Serve([](const std::string&, int) { return Fine(); });
   const Batch batch = Documents({{"", "{}"}});

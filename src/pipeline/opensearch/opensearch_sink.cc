@@ -8,6 +8,7 @@
 #include "net/opensearch.h"
 #include "pipeline/flow/pace.h"
 #include "pipeline/opensearch/opensearch_bulk.h"
+#include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
 namespace {
@@ -146,7 +147,10 @@ class OpenSearchSink : public Sink {
     const std::string name = IndexOf(collection.name);
     MUSTER_TRY(CheckIndexName(name));
     MUSTER_ASSIGN(const Json metadata, ParseJson(collection.metadata, "metadata of " + name));
-    return Put(name, "/" + net::OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
+    MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, name));
+    if (found && found->refusal) return *found->refusal;
+    if (found) return std::vector<TargetChange>{};
+    return Create(name, "/" + net::OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
   }
 
   bool CanDelete() const override { return true; }
@@ -180,6 +184,11 @@ class OpenSearchSink : public Sink {
       return std::string();
     }
     return UuidOf(*answer, OnlyIndexBehind(*behind, name));
+  }
+
+  Result<std::string> TableId(const std::string& collection) override {
+    MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, IndexOf(collection)));
+    return found ? tables_.IdOf(found->uuid) : std::string();
   }
 
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
@@ -220,6 +229,12 @@ class OpenSearchSink : public Sink {
                   client_.Send({.method = "HEAD", .path = path}));
     if (found.status < 300) return std::vector<TargetChange>{};
     if (found.status != 404) return client_.ErrorOf({.method = "HEAD", .path = path}, found);
+    return Create(name, path, what, body, evaluate);
+  }
+
+  Result<std::vector<TargetChange>> Create(const std::string& name, const std::string& path,
+                                           const std::string& what, const Json& body,
+                                           bool evaluate) {
     const std::string text = ToJsonText(body);
     if (!evaluate) {
       const net::OpenSearchCall call{.method = "PUT", .path = path, .body = text};
@@ -234,6 +249,7 @@ class OpenSearchSink : public Sink {
   }
 
   net::OpenSearchClient client_;
+  OpenSearchTables tables_{client_};
   Env& env_;
   Pace pace_;
   const std::string index_;  // empty: each collection has its own

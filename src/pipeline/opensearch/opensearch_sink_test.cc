@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/url.h"
+#include "net/opensearch.h"
+#include "pipeline/opensearch/opensearch_source.h"
 #include "support/http_server.h"
 
 namespace muster::pipeline {
@@ -69,6 +71,88 @@ TEST(OpenSearchSink, TheOnlyIndexBehindAnAliasIsItsIdentity) {
                                     "books-2":{"aliases":{"books":{"is_write_index":false}}}})"),
             "");
   EXPECT_EQ(IdentityBehind(one, "{}"), "");
+}
+
+// What a sink makes of `books`, of which the cluster says `answer`.
+struct Target {
+  Result<std::vector<TargetChange>> prepared;
+  Result<std::string> table;
+};
+Target TargetWhen(int status, const std::string& answer) {
+  HttpServer server([&](const HttpServerRequest& request) {
+    EXPECT_EQ(request.method, "GET") << request.target << ": nothing may be changed";
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");
+    return Answer(status, answer);
+  });
+  const auto sink = OpenOpenSearchSink(*ParseUrl("opensearch+" + server.Url()), RealEnv()).value();
+  return {sink->Prepare({"books", "{}"}, true), sink->TableId("books")};
+}
+
+std::string RefusalWhen(const std::string& answer) {
+  const Target target = TargetWhen(200, answer);
+  if (target.prepared) return "";
+  EXPECT_EQ(target.prepared.error().code, Code::kInvalid);
+  EXPECT_FALSE(target.prepared.error().hint.empty());
+  return target.prepared.error().ToString();
+}
+
+// An index as GET /NAME shows it.
+std::string Index(const std::string& name, const std::string& aliases = "{}",
+                  const std::string& more = "") {
+  return '"' + name + R"(":{"aliases":)" + aliases + R"(,"settings":{"index":{"uuid":"u-)" + name +
+         "\"" + more + "}}}";
+}
+
+TEST(OpenSearchSink, WritesToAnIndexOrTheOneThatItsAliasNames) {
+  const std::string writes = R"({"books":{"is_write_index":true}})";
+  const std::string other = R"({"books":{"is_write_index":false}})";
+  const std::string plain = R"({"books":{}})";
+  for (const auto& [answer, id] :
+       {std::pair{Index("books"), "c1/u-books"}, std::pair{Index("a", plain), "c1/u-a"},
+        std::pair{Index("a", writes), "c1/u-a"},
+        std::pair{Index("a", other) + "," + Index("b", writes), "c1/u-b"},
+        std::pair{Index("a", plain) + "," + Index("b", writes), "c1/u-b"}}) {
+    const Target target = TargetWhen(200, "{" + answer + "}");
+    ASSERT_TRUE(target.prepared) << target.prepared.error().ToString();
+    EXPECT_TRUE(target.prepared->empty());
+    EXPECT_EQ(target.table.value(), id);
+  }
+  const Target none = TargetWhen(404, R"({"error":{"type":"index_not_found_exception"}})");
+  ASSERT_TRUE(none.prepared) << none.prepared.error().ToString();
+  EXPECT_EQ(none.prepared->size(), 1U);
+  EXPECT_EQ(none.table.value(), "");
+}
+
+TEST(OpenSearchSink, RefusesTargetsThatCannotBeWrittenTo) {
+  const auto says = [](const std::string& answer, const std::string& words) {
+    const std::string refusal = RefusalWhen("{" + answer + "}");
+    EXPECT_NE(refusal.find(words), std::string::npos) << refusal;
+  };
+  const std::string plain = R"({"books":{}})";
+  const std::string closed = R"(,"verified_before_close":"true")";
+  says(Index("books", "{}", closed), "open it first");
+  says(Index("a", R"({"books":{"is_write_index":true}})", closed), "'a', which alias 'books'");
+  says(Index("a", plain) + "," + Index("b", plain), "no write index: it stands for a, b");
+  says(Index("a", R"({"books":{"is_write_index":false}})"), "no write index");
+  says(R"(".ds-books-1":{"aliases":{},"data_stream":"books"})", "a data stream");
+  says(R"("books":{"mappings":{"_meta":{")" + std::string(net::kOpenSearchStoreMark) + R"(":1}}})",
+       "Muster store");
+}
+
+TEST(OpenSearchSink, AnIndexHasTheSameIdAsSourceAndTarget) {
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");
+    return Answer(200, "{" + Index("a", R"({"books":{}})") + "}");
+  });
+  const std::string port = std::to_string(server.port());
+  const auto source =
+      OpenOpenSearchSource(*ParseUrl("opensearch+http://127.0.0.1:" + port + "/books"), RealEnv())
+          .value();
+  const auto sink =
+      OpenOpenSearchSink(*ParseUrl("opensearch+http://localhost:" + port), RealEnv()).value();
+  EXPECT_EQ(source->Collections().value().at(0).name, "a");
+  EXPECT_EQ(source->TableId("a").value(), "c1/u-a");
+  EXPECT_EQ(sink->TableId("books").value(), "c1/u-a");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "pipeline/opensearch/opensearch_readers.h"
 #include "pipeline/opensearch/opensearch_requests.h"
 #include "pipeline/opensearch/opensearch_shards.h"
+#include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
 namespace {
@@ -19,10 +20,11 @@ constexpr int64_t kDefaultPageBytes = 4 * 1024 * 1024;
 
 class OpenSearchSource : public Source {
  public:
-  OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string pattern,
-                   int64_t page_bytes)
+  OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string name,
+                   std::string pattern, int64_t page_bytes)
       : client_(std::move(endpoint), env),
         env_(env),
+        name_(std::move(name)),
         pattern_(std::move(pattern)),
         page_bytes_(page_bytes) {}
 
@@ -42,6 +44,7 @@ class OpenSearchSource : public Source {
     std::vector<Collection> collections;
     for (const auto& [name, metadata] : indices.items()) {
       if (name.starts_with('.') && !pattern_.starts_with('.')) continue;
+      // Copied, it would look like a run of the target's.
       if (IsOurStore(metadata)) continue;
       collections.push_back({name, ToJsonText(metadata)});
     }
@@ -50,14 +53,24 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  // A URL with an index, or an alias of one, names the target of all collections.
+  // A URL with an index, or an alias, names the target of all collections.
   Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
     MUSTER_ASSIGN(const std::vector<Collection> there, Collections());
     if (!pattern_.empty() && there.size() == 1) return there.front().name;
     for (const Collection& one : there) {
       if (one.name == collection) return collection;
     }
-    return std::optional<std::string>();
+    MUSTER_ASSIGN(const auto written,
+                  OpenSearchTarget::Find(client_, name_.empty() ? collection : name_));
+    if (!written || written->index.empty()) return std::optional<std::string>();
+    return written->index;
+  }
+
+  Result<std::string> TableId(const std::string& collection) override {
+    const auto answer = AskForJson(client_, env_, OpenSearchTarget::Request(collection));
+    if (answer) return tables_.IdOf(OpenSearchTarget::In(*answer, collection).uuid);
+    if (IsTransient(answer.error().code)) return answer.error();
+    return std::string();
   }
 
   // Optional: the version may lack it or the user may not read it, and the index itself has its
@@ -165,13 +178,6 @@ class OpenSearchSource : public Source {
  private:
   static constexpr const char* kById = "by_id";
 
-  // Our coordination index: copied, it would look like a run of the target's.
-  static bool IsOurStore(const Json& metadata) {
-    const Json& mappings = metadata.contains("mappings") ? metadata["mappings"] : Json();
-    return mappings.is_object() && mappings.contains("_meta") && mappings["_meta"].is_object() &&
-           mappings["_meta"].contains(net::kOpenSearchStoreMark);
-  }
-
   // The field to sort documents without sequence numbers by.
   Result<std::string> IdField() {
     MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}));
@@ -205,7 +211,9 @@ class OpenSearchSource : public Source {
   net::OpenSearchClient client_;
   Env& env_;
   OpenSearchShards shards_{client_, env_};
-  const std::string pattern_;
+  OpenSearchTables tables_{client_};
+  const std::string name_;     // of an index, an alias or a pattern of them; empty: all indices
+  const std::string pattern_;  // the same, percent-encoded
   const int64_t page_bytes_;
 };
 
@@ -223,10 +231,11 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
       return Error{Code::kInvalid, "page_bytes=" + *text + " is not a number of bytes"};
     }
   }
+  const std::string name = url.path.size() > 1 ? url.path.substr(1) : "";
   std::string pattern;
-  if (url.path.size() > 1) {
+  if (!name.empty()) {
     // Commas and stars belong to the pattern; a slash would reach another API.
-    for (const char c : url.path.substr(1)) {
+    for (const char c : name) {
       if (c == '*' || c == ',') {
         pattern += c;
       } else {
@@ -234,7 +243,7 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
       }
     }
   }
-  return std::make_unique<OpenSearchSource>(std::move(endpoint), env, std::move(pattern),
+  return std::make_unique<OpenSearchSource>(std::move(endpoint), env, name, std::move(pattern),
                                             page_bytes);
 }
 

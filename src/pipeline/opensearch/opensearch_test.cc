@@ -11,6 +11,7 @@
 #include "pipeline/flow/shards.h"
 #include "pipeline/opensearch/opensearch_sink.h"
 #include "pipeline/opensearch/opensearch_source.h"
+#include "support/migrate.h"
 #include "support/opensearch_server.h"
 #include "support/shared_server.h"
 #include "support/temporary_folder.h"
@@ -327,6 +328,86 @@ TEST_F(OpenSearchPipeline, ADocumentThatDoesNotFitTheMappingIsRefusedAlone) {
   ASSERT_EQ(refused->size(), 1U);
   EXPECT_EQ((*refused)[0].index, 1U);
   EXPECT_NE((*refused)[0].reason.find("failed to parse field [n]"), std::string::npos);
+}
+
+TEST_F(OpenSearchPipeline, AnIndexIsNotItsOwnTarget) {
+  Fill(index_, 1, 10);
+  const std::string alias = index_ + "-alias";
+  server_->Call(
+      "POST", "/_aliases",
+      R"({"actions":[{"add":{"index":")" + index_ + R"(","alias":")" + alias + R"("}}]})");
+  for (const auto& [from, to] : {std::pair{index_, index_}, std::pair{index_, alias},
+                                 std::pair{alias, index_}, std::pair{alias, std::string()}}) {
+    const auto source = OpenSource("/" + from);
+    Url url = UrlOf("/" + to);
+    url.host = "localhost";
+    const auto sink = OpenOpenSearchSink(url, RealEnv()).value();
+    const auto migrated = testing::Migrate(*source, *sink);
+    ASSERT_FALSE(migrated) << from << " to " << to;
+    EXPECT_EQ(migrated.error().code, Code::kInvalid);
+    EXPECT_NE(migrated.error().message.find("is read from"), std::string::npos);
+  }
+}
+
+TEST_F(OpenSearchPipeline, TargetsThatCannotBeWrittenToAreRefused) {
+  const auto refusal = [&](const std::string& name) {
+    const auto prepared = OpenSink("")->Prepare({name, "{}"}, false);
+    return prepared ? "" : prepared.error().ToString();
+  };
+  const auto expect = [](const std::string& text, const std::string& words) {
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  };
+  const std::string small = R"({"settings":{"number_of_replicas":0}})";
+  const std::string alias = index_ + "-alias";
+  const std::string second = index_ + "-2";
+  const auto add_to_alias = [&](const std::string& index, const std::string& more) {
+    server_->Call("POST", "/_aliases",
+                  R"({"actions":[{"add":{"index":")" + index + R"(","alias":")" + alias + '"' +
+                      more + "}}]}");
+  };
+  server_->Call("PUT", "/" + index_, small);
+  server_->Call("PUT", "/" + second, small);
+  add_to_alias(index_, "");
+  EXPECT_EQ(refusal(alias), "");
+  add_to_alias(second, "");
+  expect(refusal(alias), "no write index");
+  add_to_alias(second, R"(,"is_write_index":true)");
+  EXPECT_EQ(refusal(alias), "");
+  EXPECT_EQ(OpenSource("/" + alias)->TargetOf("any").value(), second);
+  EXPECT_EQ(OpenSource("")->TargetOf(alias).value(), second);
+  EXPECT_FALSE(OpenSource("")->TargetOf(index_ + "-none").value());
+
+  server_->Call("POST", "/" + second + "/_close");
+  expect(refusal(second), "open it first");
+  expect(refusal(alias), "open it first");
+  server_->Call("POST", "/" + second + "/_open");
+  EXPECT_EQ(refusal(second), "");
+
+  const std::string stream = index_ + "-stream";
+  server_->Call("PUT", "/_index_template/" + stream,
+                R"({"index_patterns":[")" + stream +
+                    R"("],"data_stream":{},"template":{"settings":{"number_of_replicas":0}}})");
+  server_->Call("PUT", "/_data_stream/" + stream);
+  expect(refusal(stream), "data streams are not supported");
+  server_->Call("DELETE", "/_data_stream/" + stream);
+  server_->Call("DELETE", "/_index_template/" + stream);
+}
+
+TEST_F(OpenSearchPipeline, DocumentsWaitForAClosedIndex) {
+  server_->Call("PUT", "/" + index_, R"({"settings":{"number_of_replicas":0}})");
+  server_->Call("POST", "/" + index_ + "/_close");
+  const auto sink = OpenSink("");
+  const auto writer = sink->Open(index_, {.run = "r", .incarnation = "i", .item = "x"}).value();
+  Batch batch;
+  batch.Add({.id = "1", .routing = {}, .body = "{}", .position = "", .defect = {}});
+  const auto closed =
+      writer->Write(batch, {}, {.deadline = RealEnv().MonoNow() + std::chrono::seconds(3)});
+  ASSERT_FALSE(closed) << closed->size() << " refused";
+  EXPECT_EQ(closed.error().code, Code::kReadOnly) << closed.error().ToString();
+  server_->Call("POST", "/" + index_ + "/_open");
+  const auto open = writer->Write(batch, {}, {});
+  ASSERT_TRUE(open) << open.error().ToString();
+  EXPECT_TRUE(open->empty());
 }
 
 TEST_F(OpenSearchPipeline, AMissingIndexIsNamed) {
