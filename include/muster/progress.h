@@ -62,6 +62,9 @@ struct Fence {
   // from.
   int64_t since_ms = 0;
   int64_t rank = 1;
+  // Such sinks skip a document that the target has in a later version, also of the same run,
+  // instead of reporting a lost lease: for writers outside of the items' order.
+  bool yields = false;
   // Of this epoch. Only a store that lost commits grants an epoch twice: the second holder of an
   // epoch that another has opened is refused like an older one.
   std::string holder = {};

@@ -268,6 +268,7 @@ struct RedriveRequest {
   std::function<Result<store::Store*>()> store = {};
   std::string worker = "redrive";  // this process, for people
   bool all = false;                // include letters settled by a recorded redrive
+  bool merge = false;              // ids differ: letters of several targets may go to one place
 };
 
 struct RedriveReport {
@@ -296,7 +297,14 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
+// A sink with per-document versions gets them in the order of the letters' run, if the store has
+// it: a document that the run wrote later, or a later migration, is left alone and counts as
+// skipped.
+//
 // kIncompatible: the sink has redriven letters that the store does not know of.
+//
+// kConflict, and nothing is written: letters for several targets would go to one place, unlike in
+// their run, where documents with the same id replace each other.
 //
 // kInvalid, and nothing is written: letters need transforms and none are given; or they do not name
 // their target, no renames are given, and the sink has no collection of the source's name.

@@ -22,6 +22,7 @@ struct WorkCommandOptions {
   std::string item;
   std::string state;
   bool all = false;
+  bool merge = false;
   std::string letters;  // a file
   std::string sink;
   std::string transforms;  // a file; empty: none
@@ -241,7 +242,8 @@ class WorkCommand {
                                    return store_.get();
                                  },
                                  .worker = DefaultWorkerName(),
-                                 .all = options_.all};
+                                 .all = options_.all,
+                                 .merge = options_.merge};
     if (!options_.transforms.empty()) {
       MUSTER_ASSIGN(request.transforms, ReadFile(options_.transforms, kMaxTransformsBytes));
     }
@@ -260,7 +262,10 @@ class WorkCommand {
   void Print(const work::RedriveReport& report) {
     const pipeline::Counts& counts = report.counts;
     context_.out << counts.written << " of " << counts.read << " documents are written now\n";
-    if (counts.skipped > 0) context_.out << counts.skipped << " were skipped by a transform\n";
+    if (counts.skipped > 0) {
+      context_.out << counts.skipped
+                   << " were skipped: by a transform, or because the sink has a later version\n";
+    }
     if (counts.failed > 0) {
       context_.out << counts.failed << " failed again and are in "
                    << work::AgainPathOf(options_.letters) << '\n';
@@ -346,6 +351,8 @@ void AddWorkCommand(Command& app, Context& context) {
                  "For documents that failed before they were transformed: the run's, or corrected")
       .TypeName("FILE");
   redrive.AddFlag("--all", options->all, "Also letters that were redriven before");
+  redrive.AddFlag("--merge", options->merge,
+                  "Let letters of several targets share one: their ids differ");
   command.Footer(
       "  muster work status\n"
       "  muster work list --state quarantined\n"

@@ -20,7 +20,8 @@ namespace {
 // redrive from writing the same letters.
 struct Step {
   std::optional<SettledLetters> record = {};
-  RunBody run = {};
+  RunBody run = {};                      // empty: the store has no such run
+  std::set<std::string> followers = {};  // of the letters' items
   std::optional<RedriveLease> lease = {};
   bool replaces_all = false;  // the store has lost what it knew of earlier redrives
   bool changed = false;       // letters were recorded
@@ -43,6 +44,7 @@ class Redrive {
     MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
     MUSTER_TRY(CheckFiles());
     MUSTER_TRY(CheckTargets());
+    MUSTER_TRY(CheckPlaces());
     for (auto& [run, step] : steps_) {
       const Status done = RedriveRun(run, step);
       // The next one need not wait. If this fails, it waits for the lease to end.
@@ -155,7 +157,48 @@ class Redrive {
     return {};
   }
 
+  // Documents of several targets must not replace each other. Where a run went, letters may follow.
+  Status CheckPlaces() const {
+    if (request_.merge) return {};
+    std::map<std::string, std::string> targets;  // by place
+    for (const auto& [group, letters] : left_) {
+      if (steps_.at(group.run).record) continue;
+      const RedrivePlan plan(*transforms_, group);
+      for (const pipeline::LetterPlace& letter : letters) {
+        const pipeline::Collection target = plan.Target({.name = letter.collection});
+        if (!sink_->ReplacesById(target)) continue;
+        const std::string place = sink_->Place(target.name);
+        const std::string& first = targets.emplace(place, target.name).first->second;
+        if (first == target.name) continue;
+        return Error{Code::kConflict,
+                     "letters for " + first + " and " + target.name + " would both go to " + place +
+                         ", where documents with the same id replace each other",
+                     "name a sink in which each has its own target (no index after the host), or "
+                     "use --merge if their ids are different"};
+      }
+    }
+    return {};
+  }
+
+  // Finds the items that followed others.
+  Status FindFollowers(const std::string& run, Step& step) {
+    if (step.run.incarnation.empty()) return {};
+    std::set<std::string> items;
+    for (const auto& [group, letters] : log_->letters()) {
+      if (group.run != run) continue;
+      for (const pipeline::LetterPlace& letter : letters) items.insert(letter.item);
+    }
+    for (const std::string& item : items) {
+      MUSTER_ASSIGN(const auto stored, store_->Get(kWorkKind, ItemKey(run, item)));
+      if (!stored) continue;
+      const auto body = ItemBody::FromJson(stored->body);
+      if (body && body->partition.follows) step.followers.insert(item);
+    }
+    return {};
+  }
+
   Status RedriveRun(const std::string& run, Step& step) {
+    MUSTER_TRY(FindFollowers(run, step));
     if (step.record) {
       MUSTER_ASSIGN(step.lease, RedriveLease::Acquire(*store_, run, request_.worker, env_, stop_));
       // Another redrive may have settled letters since they were looked up.
@@ -170,8 +213,9 @@ class Redrive {
         if (earlier) ++report_.earlier;
         if (!earlier) letters.push_back(letter);
       }
+      // A follower has read its documents later than the items before it.
       const auto replaces = [&](const pipeline::LetterPlace& letter) {
-        return IsSettled(step, letter);
+        return IsSettled(step, letter) || step.followers.contains(letter.item);
       };
       // Without a lease each is an item of its own, and has no record that must stay small.
       const size_t most = step.lease ? kPageLetters : letters.size() + 1;
@@ -212,13 +256,17 @@ class Redrive {
     return {};
   }
 
+  // Letters are part of their run's order. They yield to what its items have written of the same
+  // documents, or followers if the letters are theirs, and to every later migration.
   pipeline::Fence FenceOf(const Step& step, bool replaces) {
     pipeline::Fence fence{.run = name_,
                           .incarnation = name_,
                           .alone = true,
                           .item = kRedriveItem,
-                          .origin = kRedriveItem};
-    if (replaces) fence.rank = pipeline::kFirstFollowerRank;
+                          .origin = kRedriveItem,
+                          .since_ms = step.run.since_ms,
+                          .rank = replaces ? pipeline::kFirstFollowerRank : 0,
+                          .yields = true};
     if (!step.lease) {
       fence.item += "__" + std::to_string(items_++) + "__0";
       return fence;

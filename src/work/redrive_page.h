@@ -182,7 +182,7 @@ inline int64_t PageOf(const pipeline::Progress& progress) {
 // line order.
 struct Page {
   std::string collection;
-  bool replaces = false;  // they were written before
+  bool replaces = false;  // what the run wrote before of the same documents
   std::vector<pipeline::LetterPlace> letters = {};
 };
 

@@ -178,8 +178,9 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
       const int64_t version = VersionOf(about);
       if (version != 0 && said.status == 409) {
         const int64_t current = CurrentVersion(said.reason);
-        if (about.version == 0 && (current == 0 || (TimeIn(current) == TimeIn(version) &&
-                                                    RankIn(current) > RankIn(version)))) {
+        if (!yields_ && about.version == 0 &&
+            (current == 0 ||
+             (TimeIn(current) == TimeIn(version) && RankIn(current) > RankIn(version)))) {
           return Error{Code::kLeaseLost, "index " + index_ + ": document " + std::string(about.id) +
                                              " was written by a later holder: " + said.reason};
         }

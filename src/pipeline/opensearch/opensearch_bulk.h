@@ -26,7 +26,8 @@ class OpenSearchBulk {
         gzip_(gzip),
         origin_(fence.origin),
         since_ms_(fence.since_ms),
-        rank_(fence.rank) {}
+        rank_(fence.rank),
+        yields_(fence.yields) {}
 
   // kUnavailable, kReadOnly, kUnknownOutcome: patience ran out with some not accepted; writing the
   // batch again is safe. kLeaseLost: a later holder has written one of them.
@@ -59,6 +60,7 @@ class OpenSearchBulk {
   const std::string origin_;
   const int64_t since_ms_;
   const int64_t rank_;
+  const bool yields_;
   std::map<size_t, int> races_;  // of the current batch's documents
 };
 

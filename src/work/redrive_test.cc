@@ -1,0 +1,167 @@
+// Redrives into a fake OpenSearch, of runs that the store has and of others.
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <sstream>
+
+#include "core/json.h"
+#include "muster/work.h"
+#include "store/backends.h"
+#include "support/http_server.h"
+#include "support/temporary_folder.h"
+#include "work/records.h"
+
+namespace muster::work {
+namespace {
+
+using testing::Answer;
+using testing::HttpServer;
+using testing::HttpServerRequest;
+
+constexpr int64_t kSinceMs = 1'000;
+
+class RedriveTest : public ::testing::Test {
+ protected:
+  // Every index exists and accepts all documents, except those of `conflicts`.
+  testing::HttpServerReply Serve(const HttpServerRequest& request) {
+    const size_t end = request.target.find_first_of("/?", 1);
+    const std::string index = request.target.substr(1, end - 1);
+    if (request.target.find("/_bulk") == std::string::npos) {
+      return Answer(200, R"({")" + index + R"(":{"settings":{"index":{"uuid":"u"}}}})");
+    }
+    const std::lock_guard lock(mutex_);
+    Json items = Json::array();
+    std::istringstream lines(request.body);
+    for (std::string action, body; std::getline(lines, action) && std::getline(lines, body);) {
+      const Json one = ParseJson(action, "action").value()["index"];
+      const std::string id = one["_id"];
+      const int64_t version = one.contains("version") ? one["version"].get<int64_t>() : 0;
+      Json item{{"status", 201}};
+      if (const auto current = conflicts_.find(id); current != conflicts_.end()) {
+        item = {{"status", 409},
+                {"error",
+                 {{"type", "version_conflict_engine_exception"},
+                  {"reason", "current version [" + std::to_string(current->second) +
+                                 "] is higher than the one provided"}}}};
+      } else {
+        written_[index + "/" + id] = version;
+      }
+      items.push_back({{"index", item}});
+    }
+    return Answer(200, ToJsonText({{"errors", !conflicts_.empty()}, {"items", items}}));
+  }
+
+  std::string Sink(const std::string& index = "") const {
+    return "opensearch+http://127.0.0.1:" + std::to_string(server_.port()) + index;
+  }
+
+  void AddLetter(const std::string& target, const std::string& id, const std::string& item) {
+    const auto letters = pipeline::OpenDeadLetters(file_, "r").value();
+    const pipeline::Document document{
+        .id = id, .routing = {}, .body = "{}", .position = id, .defect = {}};
+    ASSERT_TRUE(letters->Add({.collection = target,
+                              .target = target,
+                              .item = item,
+                              .document = document,
+                              .reason = "refused",
+                              .transformed = true}));
+    ASSERT_TRUE(letters->Flush());
+  }
+
+  void Put(const char* kind, const std::string& key, const std::string& body) {
+    const store::Change change = store::Change::Put(
+        store::Record{.kind = kind, .queue = "r", .key = key, .body = body}, store::Due::Never());
+    ASSERT_TRUE(store_->Write({&change, 1}));
+  }
+
+  void PutRun(const std::string& sink) {
+    RunBody run;
+    run.incarnation = "i";
+    run.ready = true;
+    run.sink = sink;
+    run.since_ms = kSinceMs;
+    Put(kRunKind, "r", run.ToJson());
+  }
+
+  Result<RedriveReport> Redrive(const std::string& sink, bool merge = false) {
+    const RedriveRequest request{
+        .letters = file_,
+        .sink = sink,
+        .store = [this]() -> Result<store::Store*> { return store_.get(); },
+        .merge = merge};
+    return RedriveDeadLetters(request, RealEnv(), {});
+  }
+
+  static int64_t Version(int64_t since_ms, int64_t rank) { return 2 * since_ms << 20 | rank << 8; }
+
+  const testing::TemporaryFolder folder_;
+  const std::string file_ = folder_.At("letters.jsonl");
+  const std::unique_ptr<store::Store> store_ = store::NewMemoryStore(RealEnv());
+  std::mutex mutex_;
+  std::map<std::string, int64_t> conflicts_;  // current versions, by id
+  std::map<std::string, int64_t> written_;    // versions, by index/id
+  HttpServer server_{[this](const HttpServerRequest& request) { return Serve(request); }};
+};
+
+TEST_F(RedriveTest, DocumentsHaveTheVersionsOfTheirRun) {
+  PutRun(Sink());
+  const pipeline::Partition first{.collection = "books", .begin = "0"};
+  const pipeline::Partition second{.collection = "books", .begin = "7", .follows = true};
+  for (const auto& one : {first, second}) {
+    Put(kWorkKind, ItemKey("r", NameOf(one)), ItemBody::Of(one).ToJson());
+  }
+  AddLetter("books", "a", NameOf(first));
+  AddLetter("books", "b", NameOf(second));
+  const auto report = Redrive(Sink());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.written, 2);
+  // Before those of all items of their kind. Followers have read later than others.
+  EXPECT_EQ(written_.at("books/a"), Version(kSinceMs, 0));
+  EXPECT_EQ(written_.at("books/b"), Version(kSinceMs, pipeline::kFirstFollowerRank));
+}
+
+TEST_F(RedriveTest, LaterVersionsInTheTargetAreLeftAlone) {
+  PutRun(Sink());
+  for (const char* id : {"a", "b", "c"}) AddLetter("books", id, "books__0__0");
+  conflicts_["a"] = Version(kSinceMs + 5, 1);  // by a later migration
+  conflicts_["b"] = Version(kSinceMs, 1);      // by the run itself
+  const auto report = Redrive(Sink());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.written, 1);
+  EXPECT_EQ(report->counts.skipped, 2);
+  EXPECT_EQ(report->counts.failed, 0);
+}
+
+TEST_F(RedriveTest, LettersOfSeveralTargetsAreNotMergedUnlessTheirRunDidSo) {
+  for (const char* target : {"books", "authors"})
+    AddLetter(target, "a", target + std::string("__0__0"));
+  const auto refused = Redrive(Sink("/one"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_NE(refused.error().message.find("books"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("--merge"), std::string::npos);
+  EXPECT_TRUE(written_.empty());
+  // The run went somewhere else.
+  PutRun(Sink());
+  EXPECT_EQ(Redrive(Sink("/one")).error().code, Code::kConflict);
+  EXPECT_TRUE(written_.empty());
+
+  ASSERT_TRUE(Redrive(Sink("/one"), /*merge=*/true));
+  EXPECT_EQ(written_.size(), 1U);
+  const auto apart = Redrive(Sink());
+  ASSERT_TRUE(apart) << apart.error().ToString();
+  EXPECT_EQ(written_.size(), 3U);
+}
+
+TEST_F(RedriveTest, LettersGoWhereTheirRunMergedItsCollections) {
+  PutRun(Sink("/one"));
+  AddLetter("books", "a", "books__0__0");
+  AddLetter("authors", "b", "authors__0__0");
+  const auto report = Redrive(Sink("/one"));
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(written_.size(), 2U);
+}
+
+}  // namespace
+}  // namespace muster::work
