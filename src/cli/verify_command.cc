@@ -84,6 +84,7 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
   std::erase_if(collections, [&](const pipeline::Collection& one) { return !chosen(one.name); });
   std::vector<Verified> all;
   for (const pipeline::Collection& collection : collections) {
+    if (collection.refusal) return *collection.refusal;
     MUSTER_ASSIGN(std::string name,
                   TargetOf(**target, transforms->TargetName(collection.name), all));
     const pipeline::VerifyOptions how{.checksums = options.checksums,

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "pipeline/opensearch/opensearch_hits.h"
 #include "pipeline/opensearch/opensearch_requests.h"
+#include "pipeline/opensearch/opensearch_shards.h"
 
 namespace muster::pipeline {
 namespace {
@@ -28,6 +29,8 @@ class ShardReader : public Reader {
               std::stop_token stop)
       : client_(client),
         env_(env),
+        collection_(partition.collection),
+        uuid_(partition.mark),
         index_("/" + net::OpenSearchPath(partition.collection)),
         shard_(std::to_string(partition.shard)),
         stop_(std::move(stop)),
@@ -35,7 +38,11 @@ class ShardReader : public Reader {
 
   Result<std::optional<Document>> Next() override {
     while (hits_.Empty()) {
-      if (ended_) return std::nullopt;
+      if (ended_) {
+        // An index that was re-created meanwhile has answered some of the searches.
+        MUSTER_TRY(OpenSearchShards(client_, env_).CheckUuid(collection_, uuid_, stop_));
+        return std::nullopt;
+      }
       MUSTER_TRY(ReadPage());
     }
     return hits_.Take();
@@ -60,6 +67,8 @@ class ShardReader : public Reader {
 
   net::OpenSearchClient& client_;
   Env& env_;
+  const std::string collection_;
+  const std::string uuid_;  // empty: unknown
   const std::string index_;
   const std::string shard_;
   const std::stop_token stop_;

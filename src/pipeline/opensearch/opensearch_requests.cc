@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/backoff.h"
+#include "core/json_fields.h"
 
 namespace muster::pipeline {
 namespace {
@@ -43,6 +44,16 @@ Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::Open
   auto json = ParseJson(answer.body, client.Place(), {.bytes = answer.body.size(), .depth = 500});
   if (!json) return Error{Code::kInternal, json.error().message};
   return std::move(*json);
+}
+
+Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env) {
+  const auto about = AskForJson(client, env, {.path = "/"});
+  if (!about) {
+    if (IsTransient(about.error().code)) return about.error();
+    return std::string();
+  }
+  const std::string uuid = TextIn(*about, "cluster_uuid");
+  return uuid == "_na_" ? std::string() : uuid;  // a cluster that is still being formed
 }
 
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what) {

@@ -17,6 +17,9 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
 Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
                         const std::stop_token& stop = {});
 
+// Identifies the cluster. Empty: it has none, or the user may not see it.
+Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env);
+
 // For a response that does not match the API's documentation.
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what);
 

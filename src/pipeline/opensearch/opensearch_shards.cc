@@ -8,6 +8,36 @@
 
 namespace muster::pipeline {
 
+Result<std::string> OpenSearchShards::Uuid(const std::string& collection,
+                                           const std::stop_token& stop) {
+  const std::string path = "/" + net::OpenSearchPath(collection);
+  auto settings = AskForJson(client_, env_, {.path = path + "/_settings/index.uuid"}, stop);
+  if (!settings && settings.error().code == Code::kNotFound) {
+    // A cluster that has just started knows no index yet, and looks a name up before it refuses to
+    // answer; with a pattern it refuses, which is waited for.
+    const Error gone = settings.error();
+    settings = AskForJson(client_, env_, {.path = path + "*/_settings/index.uuid"}, stop);
+    if (settings && !settings->contains(collection)) return gone;
+  }
+  if (!settings) {
+    if (settings.error().code == Code::kPermission) return std::string();
+    return settings.error();
+  }
+  return TextIn(MemberIn(MemberIn(MemberIn(*settings, collection), "settings"), "index"), "uuid");
+}
+
+Status OpenSearchShards::CheckUuid(const std::string& collection, const std::string& uuid,
+                                   const std::stop_token& stop) {
+  if (uuid.empty()) return {};
+  MUSTER_ASSIGN(const std::string now, Uuid(collection, stop));
+  if (now.empty() || now == uuid) return {};
+  return Error{Code::kCorrupt,
+               client_.Place() + ": index " + collection +
+                   " was deleted and created again since its migration began",
+               "the target may have documents of both: migrate it again, into an empty target and "
+               "with a new run"};
+}
+
 Result<std::map<int, ShardState>> OpenSearchShards::Of(const std::string& collection) {
   MUSTER_ASSIGN(const Json stats, AskForJson(client_, env_,
                                              {.path = "/" + net::OpenSearchPath(collection) +

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "muster/env.h"
@@ -29,6 +30,14 @@ struct DocumentCount {
 class OpenSearchShards {
  public:
   OpenSearchShards(net::OpenSearchClient& client, Env& env) : client_(client), env_(env) {}
+
+  // The uuid of the index, which a re-created one does not keep; empty: the user may not see it.
+  // kNotFound: the index is gone.
+  Result<std::string> Uuid(const std::string& collection, const std::stop_token& stop = {});
+
+  // kCorrupt: the index does not have this uuid any more. Empty: not known, nothing to compare.
+  Status CheckUuid(const std::string& collection, const std::string& uuid,
+                   const std::stop_token& stop = {});
 
   // By number; all of them.
   Result<std::map<int, ShardState>> Of(const std::string& collection);

@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "net/opensearch.h"
 #include "pipeline/flow/pace.h"
 #include "pipeline/opensearch/opensearch_bulk.h"
+#include "pipeline/opensearch/opensearch_requests.h"
 #include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
@@ -150,7 +152,12 @@ class OpenSearchSink : public Sink {
     MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, name));
     if (found && found->refusal) return *found->refusal;
     if (found) return std::vector<TargetChange>{};
-    return Create(name, "/" + net::OpenSearchPath(name), "index", IndexFor(metadata), evaluate);
+    Json index = IndexFor(metadata);
+    MUSTER_ASSIGN(const std::string kept, KeepAliasesOfThisCluster(metadata, index));
+    MUSTER_ASSIGN(std::vector<TargetChange> changes,
+                  Create(name, "/" + net::OpenSearchPath(name), "index", index, evaluate));
+    for (TargetChange& one : changes) one.change += kept;
+    return changes;
   }
 
   bool CanDelete() const override { return true; }
@@ -220,6 +227,21 @@ class OpenSearchSink : public Sink {
  private:
   std::string IndexOf(const std::string& collection) const {
     return index_.empty() ? collection : index_;
+  }
+
+  // An alias of an index on this same cluster stays with that index: with two of them, writes by
+  // the alias fail, and searches by it find everything twice. Returns what to report.
+  Result<std::string> KeepAliasesOfThisCluster(const Json& metadata, Json& index) {
+    const std::string source = TextIn(metadata, "cluster_uuid");
+    if (source.empty() || !index.contains("aliases")) return std::string();
+    MUSTER_ASSIGN(const std::string here, ClusterUuid(client_, env_));
+    if (here != source) return std::string();
+    std::string names;
+    for (const auto& [name, options] : index["aliases"].items()) {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    index.erase("aliases");
+    return "; not its aliases (" + names + "), which stay with the source on the same cluster";
   }
 
   // Creates what does not exist yet.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "net/opensearch.h"
+#include "pipeline/opensearch/index_pattern.h"
 #include "pipeline/opensearch/opensearch_hits.h"
 #include "pipeline/opensearch/opensearch_readers.h"
 #include "pipeline/opensearch/opensearch_requests.h"
@@ -20,11 +22,10 @@ constexpr int64_t kDefaultPageBytes = 4 * 1024 * 1024;
 
 class OpenSearchSource : public Source {
  public:
-  OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string name,
-                   std::string pattern, int64_t page_bytes)
+  OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string pattern,
+                   int64_t page_bytes)
       : client_(std::move(endpoint), env),
         env_(env),
-        name_(std::move(name)),
         pattern_(std::move(pattern)),
         page_bytes_(page_bytes) {}
 
@@ -32,36 +33,34 @@ class OpenSearchSource : public Source {
   bool KeepsRouting() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
-    // Every index with its metadata. Closed indices cannot be read.
-    const std::string pattern = pattern_.empty() ? "*" : pattern_;
-    MUSTER_ASSIGN(const Json indices, AskForJson(client_, env_,
-                                                 {.path = "/" + pattern + "?expand_wildcards=open",
-                                                  .max_response_bytes = 512 * 1024 * 1024}));
-    if (indices.empty() && !pattern_.empty()) {
-      return Error{Code::kNotFound, client_.Place() + " has no open index '" + pattern_ + "'",
-                   "list the indices with GET /_cat/indices"};
-    }
+    MUSTER_ASSIGN(const std::vector<Listed> indices, List());
+    MUSTER_ASSIGN(const std::string cluster, ClusterOf(indices));
     std::vector<Collection> collections;
-    for (const auto& [name, metadata] : indices.items()) {
-      if (name.starts_with('.') && !pattern_.starts_with('.')) continue;
-      // Copied, it would look like a run of the target's.
-      if (IsOurStore(metadata)) continue;
-      collections.push_back({name, ToJsonText(metadata)});
+    for (const Listed& one : indices) {
+      Json metadata = one.metadata;
+      // By it a sink recognises aliases that are in use on its own cluster.
+      if (!cluster.empty() && metadata.is_object()) metadata["cluster_uuid"] = cluster;
+      collections.push_back({one.name, ToJsonText(metadata), one.refusal});
+      if (one.refusal) continue;
+      if (const auto alias = pattern_.PartialAlias(one.name, MemberIn(metadata, "aliases"))) {
+        collections.back().refusal = IsPartial(one.name, *alias);
+      }
     }
-    std::sort(collections.begin(), collections.end(),
-              [](const Collection& a, const Collection& b) { return a.name < b.name; });
     return collections;
   }
 
-  // A URL with an index, or an alias, names the target of all collections.
+  // A URL with an index, or an alias of one, names the target of all collections. What an alias
+  // hides was written nevertheless.
   Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
-    MUSTER_ASSIGN(const std::vector<Collection> there, Collections());
-    if (!pattern_.empty() && there.size() == 1) return there.front().name;
-    for (const Collection& one : there) {
-      if (one.name == collection) return collection;
+    MUSTER_ASSIGN(const std::vector<Listed> there, List());
+    for (const Listed& one : there) {
+      const bool is_only = !pattern_.IsAll() && there.size() == 1;
+      if (!is_only && one.name != collection) continue;
+      if (one.refusal) return *one.refusal;
+      return one.name;
     }
     MUSTER_ASSIGN(const auto written,
-                  OpenSearchTarget::Find(client_, name_.empty() ? collection : name_));
+                  OpenSearchTarget::Find(client_, pattern_.IsAll() ? collection : pattern_.text()));
     if (!written || written->index.empty()) return std::optional<std::string>();
     return written->index;
   }
@@ -89,6 +88,8 @@ class OpenSearchSource : public Source {
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    // First: if the index is re-created from now on, its readers notice.
+    MUSTER_ASSIGN(const std::string uuid, shards_.Uuid(collection));
     MUSTER_ASSIGN(const auto shards, shards_.Of(collection));
     MUSTER_TRY(shards_.Refresh(collection));
     MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(collection));
@@ -103,7 +104,7 @@ class OpenSearchSource : public Source {
     for (const auto& [number, shard] : shards) with_nested += shard.documents;
     std::vector<Partition> partitions;
     for (const auto& [number, shard] : shards) {
-      Partition partition{.collection = collection, .shard = number};
+      Partition partition{.collection = collection, .shard = number, .mark = uuid};
       partition.documents = shard.documents;
       if (counted.documents != with_nested) {
         MUSTER_ASSIGN(const DocumentCount of_shard, shards_.Count(collection, number));
@@ -124,7 +125,8 @@ class OpenSearchSource : public Source {
                             .begin = partition.end,
                             .documents = 0,
                             .bytes = 0,
-                            .follows = true});
+                            .follows = true,
+                            .mark = uuid});
     }
     return partitions;
   }
@@ -135,6 +137,8 @@ class OpenSearchSource : public Source {
     MUSTER_TRY(shards_.Refresh(collection));
     MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(collection));
     MUSTER_ASSIGN(const auto shards, shards_.Of(collection));
+    // Last: all of the above is about this index.
+    MUSTER_TRY(shards_.CheckUuid(collection, partitions.front().mark));
     int64_t by_id = 0;
     for (const Partition& partition : partitions) {
       if (partition.part == kById) by_id += partition.documents.value_or(0);
@@ -149,6 +153,7 @@ class OpenSearchSource : public Source {
 
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override {
+    MUSTER_TRY(shards_.CheckUuid(partition.collection, partition.mark, stop));
     if (partition.part == kById) {
       MUSTER_ASSIGN(const std::string field, IdField());
       return NewIdReader(client_, env_, partition, field, position, std::move(stop));
@@ -177,6 +182,88 @@ class OpenSearchSource : public Source {
 
  private:
   static constexpr const char* kById = "by_id";
+
+  struct Listed {
+    std::string name;
+    Json metadata = Json::object();
+    std::optional<Error> refusal = {};
+  };
+
+  // What the pattern selects, by name, with its metadata.
+  Result<std::vector<Listed>> List() {
+    const std::string path = "/" + pattern_.Path();
+    MUSTER_ASSIGN(const Json indices, AskForJson(client_, env_,
+                                                 {.path = path + "?expand_wildcards=open",
+                                                  .max_response_bytes = 512 * 1024 * 1024}));
+    std::map<std::string, Listed> listed;
+    const auto add = [&](Listed one) { listed.emplace(one.name, std::move(one)); };
+    for (const auto& [name, metadata] : indices.items()) {
+      const std::string stream = TextIn(metadata, "data_stream");
+      if (pattern_.Selects(name, MemberIn(metadata, "aliases"))) {
+        if (IsOurStore(metadata)) continue;
+        add({name, metadata,
+             IsMarkedClosed(metadata) ? std::optional(Closed(name)) : std::nullopt});
+      } else if (!stream.empty() && pattern_.SelectsDataStream(stream)) {
+        add({stream, Json::object(), IsDataStream(stream)});
+      }
+    }
+    // Names are returned here too, open or not.
+    const auto closed =
+        AskForJson(client_, env_, {.path = path + "/_settings/index.uuid?expand_wildcards=closed"});
+    if (!closed && IsTransient(closed.error().code)) return closed.error();
+    if (closed) {
+      for (const auto& [name, settings] : closed->items()) {
+        if (indices.contains(name) || !pattern_.Selects(name, Json())) continue;
+        add({name, Json::object(), Closed(name)});
+      }
+    }
+    if (indices.empty() && listed.empty() && !pattern_.IsAll()) {
+      return Error{Code::kNotFound, client_.Place() + " has no index '" + pattern_.text() + "'",
+                   "list the indices with GET /_cat/indices"};
+    }
+    std::vector<Listed> all;
+    for (auto& [name, one] : listed) all.push_back(std::move(one));
+    return all;
+  }
+
+  // Since Elasticsearch 7.2.
+  static bool IsMarkedClosed(const Json& metadata) {
+    const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
+    return TextIn(settings, "verified_before_close") == "true";
+  }
+
+  Error Closed(const std::string& index) const {
+    return Error{Code::kIncompatible,
+                 client_.Place() + ": index " + index + " is closed, and cannot be read",
+                 "open it with POST /" + index + "/_open, or leave it out with --exclude " + index};
+  }
+
+  Error IsDataStream(const std::string& name) const {
+    return Error{
+        Code::kIncompatible,
+        client_.Place() + ": " + name + " is a data stream, which cannot be migrated whole",
+        "migrate its backing indices as indices, with /.ds-" + name +
+            "-* at the end of the source's URL, or leave it out with --exclude " + name};
+  }
+
+  Error IsPartial(const std::string& index, const std::string& alias) const {
+    return Error{Code::kIncompatible,
+                 client_.Place() + ": alias " + alias + " shows only some documents of index " +
+                     index + ": it has a filter or a routing, which would be ignored",
+                 "name the index, " + index +
+                     ", in the source's URL; to copy only some of its documents, add a filter to "
+                     "the transforms"};
+  }
+
+  // Empty: not needed, or the user may not see it.
+  Result<std::string> ClusterOf(const std::vector<Listed>& indices) {
+    if (std::none_of(indices.begin(), indices.end(), [](const Listed& one) {
+          return MemberIn(one.metadata, "aliases").size() > 0;
+        })) {
+      return std::string();
+    }
+    return ClusterUuid(client_, env_);
+  }
 
   // The field to sort documents without sequence numbers by.
   Result<std::string> IdField() {
@@ -212,8 +299,7 @@ class OpenSearchSource : public Source {
   Env& env_;
   OpenSearchShards shards_{client_, env_};
   OpenSearchTables tables_{client_};
-  const std::string name_;     // of an index, an alias or a pattern of them; empty: all indices
-  const std::string pattern_;  // the same, percent-encoded
+  const IndexPattern pattern_;
   const int64_t page_bytes_;
 };
 
@@ -231,19 +317,8 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
       return Error{Code::kInvalid, "page_bytes=" + *text + " is not a number of bytes"};
     }
   }
-  const std::string name = url.path.size() > 1 ? url.path.substr(1) : "";
-  std::string pattern;
-  if (!name.empty()) {
-    // Commas and stars belong to the pattern; a slash would reach another API.
-    for (const char c : name) {
-      if (c == '*' || c == ',') {
-        pattern += c;
-      } else {
-        pattern += PercentEncode(std::string_view(&c, 1));
-      }
-    }
-  }
-  return std::make_unique<OpenSearchSource>(std::move(endpoint), env, name, std::move(pattern),
+  std::string pattern = url.path.size() > 1 ? url.path.substr(1) : "";
+  return std::make_unique<OpenSearchSource>(std::move(endpoint), env, std::move(pattern),
                                             page_bytes);
 }
 

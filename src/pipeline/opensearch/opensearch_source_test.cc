@@ -31,11 +31,17 @@ class OldServer {
   int shards = 1;
   int counting = 1;     // shards that respond to a count
   bool started = true;  // whether the stats list the first shard
+  std::string uuid = "first";
+  bool may_see_settings = true;
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
     const std::string path = request.target.substr(0, request.target.find('?'));
     if (path == "/") return Answer(200, R"({"version":{"number":"5.6.16"}})");
+    if (path == "/old/_settings/index.uuid") {
+      if (!may_see_settings) return Answer(403, R"({"error":{"reason":"no permission"}})");
+      return Answer(200, R"({"old":{"settings":{"index":{"uuid":")" + uuid + R"("}}}})");
+    }
     if (path == "/old" || path == "/old/_refresh") return Answer(200, R"({"old":{"mappings":{}}})");
     if (path == "/old/_count") {
       return Answer(200, R"({"count":)" + std::to_string(kDocuments) +
@@ -124,6 +130,39 @@ TEST(OldElasticsearch, PartialResultIsAnError) {
   EXPECT_EQ(reader->Next().error().code, Code::kUnavailable);
 }
 
+// Its documents are in no relation to positions and counts of the first.
+TEST(OldElasticsearch, RecreatedIndexIsNotReadOn) {
+  OldServer server;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  const auto reader = source->Read(partitions[0], "", {}).value();
+  ASSERT_TRUE(reader->Next().value());
+  server.uuid = "second";
+  Result<std::optional<Document>> document = std::nullopt;
+  do {
+    document = reader->Next();
+  } while (document && *document);
+  ASSERT_FALSE(document) << "the end must not pass for the end of the first";
+  EXPECT_EQ(document.error().code, Code::kCorrupt);
+  EXPECT_NE(document.error().message.find("index old was deleted and created again"),
+            std::string::npos)
+      << document.error().message;
+  EXPECT_EQ(source->Read(partitions[0], "", {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(source->CountAgain(partitions).error().code, Code::kCorrupt);
+}
+
+TEST(OldElasticsearch, UserWhoMayNotSeeSettingsCanRead) {
+  OldServer server;
+  server.may_see_settings = false;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  EXPECT_EQ(partitions.at(0).mark, "");
+  const auto reader = source->Read(partitions[0], "", {}).value();
+  int read = 0;
+  while (reader->Next().value()) ++read;
+  EXPECT_EQ(read, OldServer::kDocuments);
+}
+
 // Stats list only started shards, and a count says how many responded.
 TEST(OldElasticsearch, IndexWithAMissingShardIsNotRead) {
   OldServer server;
@@ -140,6 +179,93 @@ TEST(OldElasticsearch, IndexWithAMissingShardIsNotRead) {
   expect("only 1 of 2 shards were started");
   server.started = false;
   expect("no shard is started at the moment");
+}
+
+// A cluster that returns these indices, and these closed ones.
+class Listing {
+ public:
+  Listing(std::string indices, std::string closed)
+      : indices_(std::move(indices)), closed_(std::move(closed)) {}
+
+  std::vector<Collection> Of(const std::string& pattern) {
+    const Url url = ParseUrl("opensearch+" + server_.Url() + pattern).value();
+    return OpenOpenSearchSource(url, RealEnv()).value()->Collections().value();
+  }
+
+  static std::string WhyNot(const Collection& collection) {
+    return collection.refusal ? collection.refusal->ToString() : "";
+  }
+
+ private:
+  HttpServerReply Reply(const HttpServerRequest& request) const {
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");
+    if (request.target.find("expand_wildcards=closed") != std::string::npos) {
+      return Answer(200, closed_);
+    }
+    return Answer(200, indices_);
+  }
+
+  const std::string indices_;
+  const std::string closed_;
+  HttpServer server_{[this](const HttpServerRequest& request) { return Reply(request); }};
+};
+
+TEST(OpenSearchListing, ClosedIndicesAreRefusedByName) {
+  Listing cluster(R"({"a":{},"named":{"settings":{"index":{"verified_before_close":"true"}}}})",
+                  R"({"a":{},"named":{},"matched":{},".system":{}})");
+  const auto collections = cluster.Of("a*,named,m*");
+  ASSERT_EQ(collections.size(), 3U);
+  EXPECT_EQ(collections[0].name, "a");
+  EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+  for (const size_t i : {1, 2}) {
+    const std::string why = Listing::WhyNot(collections[i]);
+    EXPECT_NE(why.find("index " + collections[i].name + " is closed"), std::string::npos) << why;
+    EXPECT_NE(why.find("--exclude " + collections[i].name), std::string::npos) << why;
+  }
+}
+
+TEST(OpenSearchListing, DataStreamIsRefusedAndItsBackingIndicesAreNot) {
+  Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs"},)"
+                  R"(".ds-.own-1":{"data_stream":".own"}})",
+                  "{}");
+  for (const char* pattern : {"", "*", "logs"}) {
+    const auto collections = cluster.Of(pattern);
+    ASSERT_EQ(collections.size(), 1U) << pattern;
+    EXPECT_EQ(collections[0].name, "logs");
+    const std::string why = Listing::WhyNot(collections[0]);
+    EXPECT_NE(why.find("logs is a data stream"), std::string::npos) << why;
+    EXPECT_NE(why.find("/.ds-logs-*"), std::string::npos) << why;
+  }
+  const auto backing = cluster.Of(".ds-logs-*");
+  ASSERT_EQ(backing.size(), 2U);
+  EXPECT_EQ(backing[0].name, ".ds-logs-1");
+  EXPECT_EQ(Listing::WhyNot(backing[0]), "");
+}
+
+TEST(OpenSearchListing, AliasThatShowsSomeDocumentsIsRefused) {
+  Listing cluster(
+      R"({"orders":{"aliases":{"some":{"filter":{"term":{"a":1}}},"one":{"search_routing":"1"},)"
+      R"("all":{"index_routing":"1"}}}})",
+      "{}");
+  for (const char* pattern : {"some", "one", "s*", "some,one", "x,some"}) {
+    const auto collections = cluster.Of(pattern);
+    ASSERT_EQ(collections.size(), 1U) << pattern;
+    const std::string why = Listing::WhyNot(collections[0]);
+    EXPECT_NE(why.find("shows only some documents of index orders"), std::string::npos)
+        << pattern << ": " << why;
+    EXPECT_NE(why.find("name the index, orders,"), std::string::npos) << why;
+  }
+  for (const char* pattern : {"", "*", "orders", "some,orders", "all", "all,some", "ord*,-x"}) {
+    EXPECT_EQ(Listing::WhyNot(cluster.Of(pattern).at(0)), "") << pattern;
+  }
+}
+
+TEST(OpenSearchListing, IndexWithADotIsSelectedByTheDotOrByItsAlias) {
+  Listing cluster(R"({".kept":{"aliases":{"app":{}}}})", "{}");
+  EXPECT_EQ(cluster.Of("").size(), 0U);
+  EXPECT_EQ(cluster.Of("a*").size(), 0U);
+  EXPECT_EQ(cluster.Of("app").size(), 1U);
+  EXPECT_EQ(cluster.Of("x,.k*").size(), 1U);
 }
 
 }  // namespace

@@ -160,6 +160,24 @@ TEST_F(OpenSearchPipeline, DocumentsChangedDuringTheReadAreRead) {
   EXPECT_FALSE(source->CountAgain(partitions).value());
 }
 
+TEST_F(OpenSearchPipeline, RecreatedIndexIsNotTakenForTheFirst) {
+  Fill(index_, 1, 3'000);
+  const auto source = OpenSource("/" + index_ + "?page_bytes=20000");
+  const auto partitions = source->Partitions(index_).value();
+  const auto reader = source->Read(partitions.at(0), "", {}).value();
+  ASSERT_TRUE(reader->Next().value());
+  server_->Call("DELETE", "/" + index_);
+  Fill(index_, 1, 2'000);
+  Result<std::optional<Document>> document = std::nullopt;
+  do {
+    document = reader->Next();
+  } while (document && *document);
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().code, Code::kCorrupt) << document.error().ToString();
+  EXPECT_EQ(source->Read(partitions.at(1), "", {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(source->CountAgain(partitions).error().code, Code::kCorrupt);
+}
+
 TEST_F(OpenSearchPipeline, RowOfAChangedDocumentIsReplaced) {
   Fill(index_, 1, 100);
   const auto source = OpenSource("/" + index_);
@@ -287,6 +305,10 @@ TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   const auto source = OpenSource("/" + index_);
   Collection collection = source->Collections().value().at(0);
   collection.name = index_ + "-copy";
+  // As if it came from another cluster.
+  Json metadata = ParseJson(collection.metadata, "metadata").value();
+  metadata["cluster_uuid"] = "another";
+  collection.metadata = ToJsonText(metadata);
   const auto sink = OpenSink("");
 
   const auto wish = sink->Prepare(collection, true);
@@ -313,6 +335,47 @@ TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   server_->Call("DELETE", "/_index_template/" + templ);
   EXPECT_EQ(sink->PrepareGlobal(global, false).value().size(), 1U);
   server_->Call("GET", "/_index_template/" + templ);
+}
+
+// With a second index, writes by the alias would fail.
+TEST_F(OpenSearchPipeline, CopyOnTheSameClusterDoesNotGetTheAliases) {
+  const std::string alias = index_ + "-alias";
+  server_->Call("PUT", "/" + index_, R"({"aliases": {")" + alias + R"(": {}}})");
+  Collection collection = OpenSource("/" + alias)->Collections().value().at(0);
+  EXPECT_EQ(collection.name, index_);
+  collection.name = index_ + "-copy";
+  const auto made = OpenSink("")->Prepare(collection, false).value();
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_NE(made[0].change.find("not its aliases (" + alias + ")"), std::string::npos)
+      << made[0].change;
+  const Json behind = ParseJson(server_->Call("GET", "/_alias/" + alias), "alias").value();
+  EXPECT_EQ(behind.size(), 1U) << behind;
+  server_->Call("PUT", "/" + alias + "/_doc/1", R"({"a":1})");
+}
+
+TEST_F(OpenSearchPipeline, ClosedIndexAndDataStreamAreListedWithTheReason) {
+  server_->Call("PUT", "/" + index_, "{}");
+  server_->Call("POST", "/" + index_ + "/_close");
+  for (const std::string& pattern : {index_, index_ + "*"}) {
+    const auto collections = OpenSource("/" + pattern)->Collections().value();
+    ASSERT_EQ(collections.size(), 1U) << pattern;
+    EXPECT_EQ(collections[0].name, index_);
+    ASSERT_TRUE(collections[0].refusal) << pattern;
+    EXPECT_NE(collections[0].refusal->message.find("is closed"), std::string::npos);
+  }
+  const std::string stream = index_ + "-stream";
+  server_->Call("PUT", "/_index_template/" + index_,
+                R"({"index_patterns":[")" + stream + R"("],"data_stream":{}})");
+  server_->Call("PUT", "/_data_stream/" + stream);
+  const auto streams = OpenSource("/" + stream)->Collections().value();
+  ASSERT_EQ(streams.size(), 1U);
+  EXPECT_EQ(streams[0].name, stream);
+  ASSERT_TRUE(streams[0].refusal);
+  EXPECT_NE(streams[0].refusal->message.find("is a data stream"), std::string::npos);
+  const auto backing = OpenSource("/.ds-" + stream + "-*")->Collections().value();
+  ASSERT_EQ(backing.size(), 1U);
+  EXPECT_FALSE(backing[0].refusal);
+  server_->Call("DELETE", "/_data_stream/" + stream);
 }
 
 TEST_F(OpenSearchPipeline, ADocumentThatDoesNotFitTheMappingIsRefusedAlone) {

@@ -98,6 +98,7 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
 
 Result<pipeline::Collection> FindObject(pipeline::Source& source, const CopyCall& call) {
   MUSTER_ASSIGN(std::optional<pipeline::Collection> found, source.Describe(call.object));
+  if (found && found->refusal) return *std::move(found->refusal);
   if (found) return *std::move(found);
   MUSTER_ASSIGN(const std::vector<pipeline::Collection> all, source.Collections());
   std::string names;
