@@ -63,6 +63,24 @@ Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
   return RunBody::FromJson(record->body);
 }
 
+// Those that the preparation selected; if it did not record them, those that the source lists now.
+Result<std::vector<std::string>> SelectedCollections(WorkCoordinator& coordinator,
+                                                     pipeline::Source& source,
+                                                     const pipeline::CollectionFilter& allowed) {
+  MUSTER_ASSIGN(const std::optional<store::Record> record,
+                coordinator.store().Get(kPrepareKind, coordinator.run()));
+  if (record) {
+    MUSTER_ASSIGN(PrepareBody body, PrepareBody::FromJson(record->body));
+    if (body.done && !body.selected.empty()) return std::move(body.selected);
+  }
+  MUSTER_ASSIGN(const std::vector<pipeline::Collection> all, source.Collections());
+  std::vector<std::string> names;
+  for (const pipeline::Collection& one : all) {
+    if (!allowed || allowed(one.name)) names.push_back(one.name);
+  }
+  return names;
+}
+
 // For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
 // Asked once.
 Result<bool> KeepsItsTargets(WorkCoordinator& coordinator, pipeline::Sink& sink,
@@ -85,13 +103,14 @@ Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
     MUSTER_ASSIGN(const pipeline::WorkItemName parsed, pipeline::WorkItemName::Parse(name));
     incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
   }
-  MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, pipeline.source.Collections());
+  MUSTER_ASSIGN(const std::vector<std::string> collections,
+                SelectedCollections(coordinator, pipeline.source, allowed));
   std::set<std::string> complete;
   std::set<std::string> targets;
-  for (const pipeline::Collection& collection : collections) {
-    const std::string target = pipeline.transforms.TargetName(collection.name);
-    if ((!allowed || allowed(collection.name)) && !incomplete.contains(target)) {
-      complete.insert(collection.name);
+  for (const std::string& collection : collections) {
+    const std::string target = pipeline.transforms.TargetName(collection);
+    if (!incomplete.contains(target)) {
+      complete.insert(collection);
       targets.insert(target);
     }
   }

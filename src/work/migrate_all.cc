@@ -122,10 +122,10 @@ class StandaloneMigration {
   // Safe to interrupt: nothing is lost.
   Result<std::vector<Collection>> Prepare() {
     const InterruptScope scope(stop_);
-    MUSTER_ASSIGN(const std::vector<pipeline::TargetChange> changes,
-                  pipeline::PrepareCollections(pipeline_, options_.allowed, /*evaluate=*/false));
     MUSTER_ASSIGN(std::vector<Collection> collections,
                   pipeline::SelectCollections(pipeline_.source, options_.allowed));
+    MUSTER_ASSIGN(const std::vector<pipeline::TargetChange> changes,
+                  pipeline::PrepareSelected(pipeline_, collections, /*evaluate=*/false));
     for (const Collection& one : collections) MUSTER_TRY(CheckTarget(TargetOf(one)));
     observer_.Prepared(changes);
     return collections;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <set>
 
 #include "core/backoff.h"
+#include "core/escape_bytes.h"
 #include "core/interrupt.h"
 #include "core/planted_bug.h"
 #include "pipeline/pipeline.h"
@@ -48,9 +50,9 @@ class Preparation {
 
   Status Run(const pipeline::CollectionFilter& allowed, const std::stop_token& stop) {
     MUSTER_TRY(pipeline::CheckDeletes(pipeline_.source, pipeline_.sink));
-    MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections,
-                  By(Party::kSource, pipeline::SelectCollections(pipeline_.source, allowed)));
+    MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, Select(allowed));
     MUSTER_TRY(By(Party::kSink, pipeline::CheckTargets(pipeline_, collections)));
+    if (done_.selected != next_.selected) MUSTER_TRY(Save());
     if (done_.collection == 0 && done_.partitions == 0) {
       MUSTER_ASSIGN(const std::string metadata,
                     By(Party::kSource, pipeline_.source.GlobalMetadata()));
@@ -68,6 +70,25 @@ class Preparation {
   }
 
  private:
+  // The same as when the preparation began: by now the source may list the run's own targets, too.
+  Result<std::vector<pipeline::Collection>> Select(const pipeline::CollectionFilter& allowed) {
+    const std::set<std::string> chosen(done_.selected.begin(), done_.selected.end());
+    const auto selects = [&](const std::string& name) {
+      return (!allowed || allowed(name)) && (chosen.empty() || chosen.contains(name));
+    };
+    MUSTER_ASSIGN(std::vector<pipeline::Collection> collections,
+                  By(Party::kSource, pipeline::SelectCollections(pipeline_.source, selects)));
+    if (!chosen.empty()) {
+      if (collections.size() != chosen.size()) return SourceChanged();
+      return collections;
+    }
+    size_t bytes = 0;
+    for (const pipeline::Collection& one : collections) bytes += EscapeBytes(one.name).size() + 3;
+    if (bytes > kPageBytes) return collections;
+    for (const pipeline::Collection& one : collections) next_.selected.push_back(one.name);
+    return collections;
+  }
+
   Status Add(size_t index, const pipeline::Collection& collection, size_t skip,
              const std::stop_token& stop) {
     MUSTER_TRY(By(Party::kSink, pipeline_.sink.Prepare(pipeline_.transforms.Target(collection),

@@ -5,9 +5,13 @@
 
 #include <atomic>
 #include <iostream>
+#include <set>
 
+#include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
+#include "pipeline/flow/wrappers.h"
+#include "store/store.h"
 #include "store/store_wrapper.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -120,6 +124,87 @@ TEST_P(PrepareTest, ManyItemsAreCreatedInBatchesAndGoOnAfterAStopAndALoss) {
   EXPECT_EQ(CountItems(), kItems);
   EXPECT_TRUE(ReadRun(*store_, "run")->ready);
   EXPECT_TRUE(store_->Get(kPageKind, PageKey("run", 2)).value());
+}
+
+// A cluster that is read from and written to: targets are collections of the source, too.
+struct Cluster {
+  std::set<std::string> targets = {};
+  bool is_down = false;  // once there is a target
+};
+
+class ClusterSource final : public pipeline::SourceWrapper {
+ public:
+  ClusterSource(pipeline::Source& source, const Cluster& cluster)
+      : SourceWrapper(source), cluster_(cluster) {}
+
+  Result<std::vector<pipeline::Collection>> Collections() override {
+    MUSTER_ASSIGN(auto all, inner().Collections());
+    for (const std::string& target : cluster_.targets) {
+      all.insert(all.begin(), pipeline::Collection{.name = target});
+    }
+    return all;
+  }
+
+ private:
+  const Cluster& cluster_;
+};
+
+class ClusterSink final : public pipeline::SinkWrapper {
+ public:
+  ClusterSink(pipeline::Sink& sink, Cluster& cluster) : SinkWrapper(sink), cluster_(cluster) {}
+
+  Result<std::vector<pipeline::TargetChange>> Prepare(const pipeline::Collection& collection,
+                                                      bool evaluate) override {
+    if (!evaluate) {
+      if (cluster_.is_down && !cluster_.targets.empty()) {
+        return Error{Code::kUnavailable, "the cluster is down"};
+      }
+      cluster_.targets.insert(collection.name);
+    }
+    return SinkWrapper::Prepare(collection, evaluate);
+  }
+
+ private:
+  Cluster& cluster_;
+};
+
+TEST(PreparationOnOneCluster, TargetsOfTheRunAreNotSources) {
+  Env& env = RealEnv();
+  Cluster cluster{.is_down = true};
+  pipeline::MemorySource memory(100);
+  for (const char* name : {"a", "b"}) memory.Add(name, {"1", "{}"});
+  pipeline::MemorySink target;
+  ClusterSource source(memory, cluster);
+  ClusterSink sink(target, cluster);
+  NoDeadLetters letters;
+  pipeline::Throttle throttle(env);
+  const auto transforms =
+      pipeline::ParseTransforms("- rename_index: {'/^(.*)$/': 'copy-$1'}", "rules").value();
+  pipeline::Pipeline pipeline{env, source, *transforms, sink, letters, throttle};
+  const auto store = store::NewMemoryStore(env);
+  const auto prepare = [&](bool new_incarnation) {
+    const RunSpec run{.name = "run", .new_incarnation = new_incarnation};
+    const auto coordinator = WorkCoordinator::Join(*store, env, run, {}, "worker").value();
+    return PrepareWork(*coordinator, pipeline, {}, {});
+  };
+  EXPECT_EQ(prepare(false).error().code, Code::kUnavailable);
+  EXPECT_EQ(cluster.targets.size(), 1U);
+  cluster.is_down = false;
+  // The next attempt is due after a second.
+  for (int i = 0; i < 100 && !prepare(false).value(); ++i) env.Sleep(100ms, {});
+  EXPECT_EQ(cluster.targets, (std::set<std::string>{"copy-a", "copy-b"}));
+
+  const store::Change lost =
+      store::Change::Delete(*store->Get(kPageKind, PageKey("run", 1)).value());
+  ASSERT_TRUE(store->Write({&lost, 1}));
+  ASSERT_TRUE(prepare(/*new_incarnation=*/true).value());
+  EXPECT_EQ(cluster.targets, (std::set<std::string>{"copy-a", "copy-b"}));
+  EXPECT_EQ(ListItems(*store, "run", "", 10).value().size(), 2U);
+
+  MigrationObserver nothing;
+  cluster.targets.clear();
+  EXPECT_EQ(MigrateAll(pipeline, {}, nothing, {}).value().read, 2);
+  EXPECT_EQ(cluster.targets, (std::set<std::string>{"copy-a", "copy-b"}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/base64.h"
+#include "core/escape_bytes.h"
 #include "core/record_fields.h"
 #include "core/utf8.h"
 
@@ -231,10 +232,15 @@ Result<SplitRequestBody> SplitRequestBody::FromJson(const std::string& json) {
 }
 
 std::string PrepareBody::ToJson() const {
-  return WithFormat(Json{{"state", done ? "done" : "open"},
-                         {"collection", collection},
-                         {"partitions", partitions},
-                         {"pages", pages}});
+  Json json{{"state", done ? "done" : "open"},
+            {"collection", collection},
+            {"partitions", partitions},
+            {"pages", pages}};
+  if (!selected.empty()) {
+    json["selected"] = Json::array();
+    for (const std::string& name : selected) json["selected"].push_back(EscapeBytes(name));
+  }
+  return WithFormat(std::move(json));
 }
 
 Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
@@ -244,9 +250,15 @@ Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
   MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
   JsonFields fields(std::move(parsed));
   fields.Read("state", state)
+      .Read("selected", body.selected)
       .Read("collection", body.collection)
       .Read("partitions", body.partitions)
       .Need("pages", body.pages);
+  for (std::string& name : body.selected) {
+    auto bytes = UnescapeBytes(name);
+    if (!bytes) fields.Mistake("a selected collection has an invalid name");
+    if (bytes) name = *std::move(bytes);
+  }
   MUSTER_TRY(fields.Check(kWhat));
   body.done = state == "done";
   return body;
@@ -255,9 +267,14 @@ Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
 Status BeginPreparation(store::Store& store, const std::string& run) {
   store::Record record{.kind = kPrepareKind, .queue = run, .key = run};
   MUSTER_ASSIGN(const std::optional<store::Record> stored, store.Get(record.kind, record.key));
-  if (stored) record = *stored;
+  PrepareBody body;
+  if (stored) {
+    record = *stored;
+    const auto before = PrepareBody::FromJson(stored->body);
+    if (before) body.selected = before->selected;
+  }
   record.owner.clear();
-  record.body = PrepareBody{}.ToJson();
+  record.body = body.ToJson();
   const store::Change change = store::Change::Put(std::move(record), store::Due::AtOnce());
   MUSTER_TRY(store.Write({&change, 1}));
   return {};

@@ -43,7 +43,7 @@ struct RunBody {
   std::string transforms;
   std::optional<std::string> selection = {};  // none: written by a version that did not record it
   int64_t created_ms = 0;                     // by the creator's clock, for display
-  int64_t since_ms = 0;  // start of this incarnation, by such a clock; later ones are larger
+  int64_t since_ms = 0;  // start of this incarnation, by the store's clock; later ones are larger
 
   std::string ToJson() const;
   static Result<RunBody> FromJson(const std::string& json);
@@ -133,6 +133,10 @@ struct SplitRequestBody {
 // Progress of creating the items.
 struct PrepareBody {
   bool done = false;
+  // The collections, by name in order, as selected before any target was created: later the source
+  // may list others, among them the run's own targets. Empty: not recorded, for they are too many
+  // for a record, or by an earlier version.
+  std::vector<std::string> selected = {};
   size_t collection = 0;  // being listed
   size_t partitions = 0;  // of it, already in pages
   int pages = 0;          // written
@@ -141,7 +145,8 @@ struct PrepareBody {
   static Result<PrepareBody> FromJson(const std::string& json);
 };
 
-// Starts the preparation of a run at the first page. Existing state is kept.
+// Starts the preparation of a run at the first page, with the same collections as before. Existing
+// state is kept.
 Status BeginPreparation(store::Store& store, const std::string& run);
 
 // Creates an item, due now.

@@ -97,8 +97,14 @@ Status CheckCount(Source& source, const std::string& collection,
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate) {
-  MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
   MUSTER_ASSIGN(const auto collections, SelectCollections(pipeline.source, allowed));
+  return PrepareSelected(pipeline, collections, evaluate);
+}
+
+Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
+                                                  const std::vector<Collection>& collections,
+                                                  bool evaluate) {
+  MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
   MUSTER_TRY(CheckTargets(pipeline, collections));
   MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
   MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));

@@ -26,6 +26,12 @@ Result<std::vector<Collection>> SelectCollections(Source& source, const Collecti
 // from.
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections);
 
+// As PrepareCollections, for collections that are selected already: once targets exist, the source
+// may list them, too.
+Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
+                                                  const std::vector<Collection>& collections,
+                                                  bool evaluate);
+
 // Whether the sink writes files. These are complete once their collection is finished: nothing can
 // be added to them later.
 bool WritesFiles(const Sink& sink);
