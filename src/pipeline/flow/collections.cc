@@ -45,7 +45,9 @@ Status CheckNotItself(const Pipeline& pipeline, const std::vector<Collection>& c
         Code::kInvalid,
         collection + " would be written to the table or index that " + source->second +
             " is read from",
-        "name another target: another database, schema, table, cluster or index, or rename_index"};
+        "name another target: another database, schema, table, cluster or index, or rename_index; "
+        "or leave " +
+            source->second + " out (--exclude)"};
   }
   return {};
 }
