@@ -43,12 +43,30 @@ PostgresReadModelStatements::PostgresReadModelStatements(const std::string& spac
   SetCheckpoints(space);
   SetParking(space);
   SetSwap(space);
+  SetTakeOver(space);
   for (const char* table : {"checkpoints", "parked_streams", "parked_events"}) {
     forget.push_back(
         {std::string("forget_") + table,
          sql::InPgSchema("DELETE FROM $S." + std::string(table) + " WHERE " + std::string(kWhich),
                          space)});
   }
+}
+
+void PostgresReadModelStatements::SetTakeOver(const std::string& space) {
+  limit_waits = {"limit_waits", "SELECT set_config('lock_timeout', '1s', true)"};
+  // Those that have changed checkpoints and wait for their client, which is not there: stopped in
+  // the middle of a batch, or cut off. One that still lives is of an older generation.
+  end_stalled = {
+      "end_stalled",
+      sql::InPgSchema(
+          "SELECT a.pid, coalesce(a.usename, ''), a.state, CASE WHEN a.usename = current_user OR "
+          "pg_has_role(a.usename, 'USAGE') THEN pg_terminate_backend(a.pid) ELSE false END FROM "
+          "pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'relation' AND "
+          "l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
+          "l.relation = '$S.checkpoints'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted "
+          "AND a.pid <> pg_backend_pid() AND a.wait_event = 'ClientRead' AND "
+          "clock_timestamp() - a.state_change > interval '1 second' ORDER BY 1",
+          space)};
 }
 
 void PostgresReadModelStatements::SetCheckpoints(const std::string& space) {
@@ -58,18 +76,6 @@ void PostgresReadModelStatements::SetCheckpoints(const std::string& space) {
             in("INSERT INTO $S.checkpoints (replica_set, projection, version, slot, generation, "
                "position) SELECT $1::text, $2::text, $3::integer, s, 0, 0 FROM "
                "unnest($4::integer[]) s ORDER BY s ON CONFLICT DO NOTHING")};
-  limit_waits = {"limit_waits", "SELECT set_config('lock_timeout', '1s', true)"};
-  // Those that have changed checkpoints and wait for their client, which is not there: stopped in
-  // the middle of a batch, or cut off. One that still lives is of an older generation.
-  end_stalled = {
-      "end_stalled",
-      in("SELECT a.pid, coalesce(a.usename, ''), a.state, CASE WHEN a.usename = current_user OR "
-         "pg_has_role(a.usename, 'USAGE') THEN pg_terminate_backend(a.pid) ELSE false END FROM "
-         "pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'relation' AND "
-         "l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
-         "l.relation = '$S.checkpoints'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted "
-         "AND a.pid <> pg_backend_pid() AND a.wait_event = 'ClientRead' AND "
-         "clock_timestamp() - a.state_change > interval '1 second' ORDER BY 1")};
   // In slot order, so that concurrent takeovers do not deadlock.
   raise = {"raise",
            in("WITH mine AS (SELECT slot FROM $S.checkpoints WHERE " + which +

@@ -24,6 +24,7 @@ struct PostgresReadModelStatements {
   std::vector<sql::PgStatement> forget, swap;
 
  private:
+  void SetTakeOver(const std::string& space);
   void SetCheckpoints(const std::string& space);
   void SetParking(const std::string& space);
   void SetSwap(const std::string& space);
