@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/backoff.h"
 #include "core/escape_bytes.h"
@@ -45,7 +46,7 @@ class Preparation {
       : coordinator_(coordinator),
         pipeline_(pipeline),
         lease_(lease),
-        done_(start),
+        done_(std::move(start)),
         renewed_(coordinator.env().MonoNow()) {}
 
   Status Run(const pipeline::CollectionFilter& allowed, const std::stop_token& stop) {

@@ -258,7 +258,7 @@ class OpenSearchSource : public Source {
   // Empty: not needed, or the user may not see it.
   Result<std::string> ClusterOf(const std::vector<Listed>& indices) {
     if (std::none_of(indices.begin(), indices.end(), [](const Listed& one) {
-          return MemberIn(one.metadata, "aliases").size() > 0;
+          return !MemberIn(one.metadata, "aliases").empty();
         })) {
       return std::string();
     }
