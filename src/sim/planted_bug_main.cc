@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr uint64_t kSeeds = 1'000;
+constexpr uint64_t kSeeds = 4'000;
 
 const char* planted = "";
 // A misspelt name must fail instead of being caught by accident.
