@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "core/sha256.h"
 #include "states/asl/items.h"
@@ -20,6 +22,17 @@ std::string Shortened(std::string path) {
 std::string Padded(int64_t index) {
   std::string text = std::to_string(index);
   return std::string(text.size() < 8 ? 8 - text.size() : 0, '0') + text;
+}
+
+// Not "inf" or "nan", which from_chars reads.
+std::optional<double> NumberInQuotes(const Json& value) {
+  if (!value.is_string()) return std::nullopt;
+  const auto& text = value.get_ref<const std::string&>();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -180,6 +193,8 @@ Fallible<double> Interpreter::PercentageOf(const State& state, const ScopeHolder
         return RuntimeFailure("Invalid path '" + computed.query->text + "' : " + found.error());
       value = *std::move(found);
     }
+    // As on AWS, a number in quotes is accepted.
+    if (const auto number = NumberInQuotes(value); number && !state.jsonata) value = *number;
     if (!value.is_number()) {
       const std::string shown = value.is_string() ? value.get<std::string>() : ToJsonText(value);
       return RuntimeFailure("The " + computed.field + " field refers to value \"" + shown +

@@ -385,12 +385,14 @@ for fields, expected in [
     mapped("batches %s" % json.dumps(fields), dict(fields, ItemsPath="$.l"), {"l": [1, 2, 3], "n": 2, "b": 1000}, mode="DISTRIBUTED", output=expected)
 picky = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "I", "States": dict({"I": failing_item}, **more)}
 for field, value, fine in [("ToleratedFailureCountPath", 1, True), ("ToleratedFailureCountPath", 0, False),
+                           ("ToleratedFailureCountPath", "1", True), ("ToleratedFailurePercentagePath", "50.5", True), ("ToleratedFailurePercentagePath", "20", False),
                            ("ToleratedFailurePercentagePath", 50, True), ("ToleratedFailurePercentagePath", 20.5, False)]:
-    one("Map %s to %s" % (field, value), {"Type": "Map", "ItemsPath": "$.l", "MaxConcurrency": 1, "ItemProcessor": picky, field: "$.t"}, {"l": [1, 2, 3], "t": value},
+    one("Map %s to %s" % (field, json.dumps(value)), {"Type": "Map", "ItemsPath": "$.l", "MaxConcurrency": 1, "ItemProcessor": picky, field: "$.t"}, {"l": [1, 2, 3], "t": value},
         **({"output": [1, 3]} if fine else {"error": "States.ExceedToleratedFailureThreshold"}))
 for bad in (-1, "x"):
     one("Map ToleratedFailureCountPath to %s" % bad, {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": picky, "ToleratedFailureCountPath": "$.t"}, {"l": [1], "t": bad}, error="States.Runtime")
-one("Map ToleratedFailurePercentagePath to 101", {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": picky, "ToleratedFailurePercentagePath": "$.t"}, {"l": [1], "t": 101}, error="States.Runtime")
+for bad in (101, "101", "nan", "5x", ""):
+    one("Map ToleratedFailurePercentagePath to %s" % json.dumps(bad), {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": picky, "ToleratedFailurePercentagePath": "$.t"}, {"l": [1], "t": bad}, error="States.Runtime")
 one("Map both tolerances, one too small", {"Type": "Map", "ItemProcessor": picky, "MaxConcurrency": 1, "ToleratedFailureCount": 0, "ToleratedFailurePercentage": 50}, [1, 2, 3], error="States.ExceedToleratedFailureThreshold")
 for most, items in ((2, [1, 2]), (9, [1, 2, 3])):
     mapped("ItemReader MaxItemsPath %d" % most, {"ItemReader": dict(reader, ReaderConfig={"InputType": "JSON", "MaxItemsPath": "$.n"})}, {"n": most}, mode="DISTRIBUTED", output=items,
