@@ -121,9 +121,13 @@ class Adviser {
         if (a.external || b.external ||
             std::set(a.needs.begin(), a.needs.end()) != std::set(b.needs.begin(), b.needs.end()))
           continue;
-        advice_.push_back({"merge", "ranks " + std::to_string(a.number) + " and " +
-                                        std::to_string(b.number) +
-                                        " need the same and could be one"});
+        const std::string numbers = std::to_string(a.number) + "," + std::to_string(b.number);
+        const auto saves = Try("merge=" + numbers);
+        if (!saves || saves->max < 0) continue;
+        advice_.push_back({"merge",
+                           "ranks " + std::to_string(a.number) + " and " +
+                               std::to_string(b.number) + " need the same and could be one",
+                           "merge=" + numbers, *saves});
       }
     }
   }

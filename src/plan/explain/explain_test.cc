@@ -75,6 +75,53 @@ TEST(Explain, WhatIfShowsTheDifference) {
   EXPECT_GT(Example({"rows.User=200000"}).slow.total_s, now);
 }
 
+// Two ranks that need the same, each with an object and what is made of it.
+Plan TwoAlike() {
+  Plan plan;
+  plan.name = "alike";
+  plan.profiles.push_back({.name = "local", .source = "a", .target = "b", .staging = "c"});
+  plan.ranks = {{.number = 1},
+                {.number = 2, .needs = {1}},
+                {.number = 3, .needs = {1}},
+                {.number = 4, .needs = {3}}};
+  for (Rank& rank : plan.ranks) {
+    const std::string name = "o" + std::to_string(rank.number);
+    plan.objects[name] = {.name = name, .rows = 1, .time = SecondsRange{10, 10}};
+    rank.extract.push_back({name});
+  }
+  return plan;
+}
+
+TEST(Explain, RanksThatNeedTheSameCanBeMerged) {
+  Plan plan = TwoAlike();
+  StagingFormat format = StagingFormat::kJson;
+  const auto status = ApplyWhatIf(plan, format, "merge=3,2");
+  ASSERT_TRUE(status) << status.error().ToString();
+  ASSERT_EQ(plan.ranks.size(), 3U);
+  EXPECT_EQ(plan.ranks[1].number, 2);
+  EXPECT_EQ(plan.ranks[1].needs, std::vector<int64_t>{1});
+  EXPECT_EQ(plan.ranks[1].extract.size(), 2U);
+  EXPECT_EQ(plan.ranks[2].needs, std::vector<int64_t>{2}) << "it waited for the merged rank";
+}
+
+TEST(Explain, AMergeThatWouldAddAWaitIsRefused) {
+  for (const char* change : {"merge=1,4", "merge=2,4", "merge=2,9", "merge=2,2", "merge=2"}) {
+    Plan plan = TwoAlike();
+    StagingFormat format = StagingFormat::kJson;
+    EXPECT_FALSE(ApplyWhatIf(plan, format, change)) << change;
+  }
+}
+
+TEST(Explain, AMergeIsAdvisedWithTheChangeThatTriesIt) {
+  const Plan plan = TwoAlike();
+  const Outlook outlook = MakeOutlook(plan, plan.profiles[0]);
+  const auto advice = AdviseOn(outlook);
+  const auto merge = std::find_if(advice.begin(), advice.end(),
+                                  [](const Advice& one) { return one.kind == "merge"; });
+  ASSERT_NE(merge, advice.end());
+  EXPECT_EQ(merge->what_if, "merge=2,3");
+}
+
 TEST(Explain, WhatIfRefusesWhatCannotBe) {
   for (const char* change :
        {"dpu.feed-coments=20", "parallel=500,600", "parallel=1400", "staging=csv", "wish=1",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "plan/model/fields.h"
 #include "plan/model/order.h"
@@ -76,33 +77,84 @@ Status ChangeRows(Plan& plan, const std::string& change, const std::string& name
   return {};
 }
 
-Status RunBeside(Plan& plan, const std::string& change, std::string_view value) {
+struct TwoRanks {
+  size_t first;
+  size_t second;
+};
+
+Result<TwoRanks> RanksOf(const Plan& plan, const std::string& change, std::string_view value) {
   const size_t comma = value.find(',');
-  if (comma == value.npos) return Bad(change, "two ranks are needed", "parallel=1400,1500");
+  if (comma == value.npos)
+    return Bad(change, "two ranks are needed", change.substr(0, change.find('=')) + "=1400,1500");
   MUSTER_ASSIGN(int64_t first, NumberOf(change, value.substr(0, comma)));
   MUSTER_ASSIGN(int64_t second, NumberOf(change, value.substr(comma + 1)));
   if (first > second) std::swap(first, second);
+  if (first == second) return Bad(change, "both are rank " + std::to_string(first));
   const auto a = plan.FindRank(first);
   const auto b = plan.FindRank(second);
-  if (!a || !b || first == second)
-    return Bad(change, "there is no rank " + std::to_string(a ? second : first));
-  Rank& later = plan.ranks[*b];
-  std::erase(later.needs, first);
-  if (Order(plan).IsBefore(*a, *b))
-    return Bad(change, "rank " + std::to_string(second) + " needs another that needs rank " +
-                           std::to_string(first));
-  if (!CouldRunBeside(plan, plan.ranks[*a], later))
-    return Bad(change, "rank " + std::to_string(second) + " refers to what rank " +
-                           std::to_string(first) + " loads or extracts");
-  for (const int64_t need : plan.ranks[*a].needs) {
-    if (std::find(later.needs.begin(), later.needs.end(), need) == later.needs.end())
-      later.needs.push_back(need);
-  }
+  if (!a || !b) return Bad(change, "there is no rank " + std::to_string(a ? second : first));
+  return TwoRanks{*a, *b};
+}
+
+Status CheckIndependent(const Plan& plan, const std::string& change, const Rank& first,
+                        const Rank& second) {
+  if (CouldRunBeside(plan, first, second)) return {};
+  return Bad(change, "rank " + std::to_string(second.number) + " refers to what rank " +
+                         std::to_string(first.number) + " loads or extracts");
+}
+
+Error NeedsThrough(const std::string& change, const Rank& first, const Rank& second) {
+  return Bad(change, "rank " + std::to_string(second.number) + " needs another that needs rank " +
+                         std::to_string(first.number));
+}
+
+void AddNeed(Rank& rank, int64_t need) {
+  if (std::find(rank.needs.begin(), rank.needs.end(), need) == rank.needs.end())
+    rank.needs.push_back(need);
+}
+
+Status RunBeside(Plan& plan, const std::string& change, std::string_view value) {
+  MUSTER_ASSIGN(const TwoRanks ranks, RanksOf(plan, change, value));
+  const Rank& first = plan.ranks[ranks.first];
+  Rank& later = plan.ranks[ranks.second];
+  std::erase(later.needs, first.number);
+  if (Order(plan).IsBefore(ranks.first, ranks.second)) return NeedsThrough(change, first, later);
+  MUSTER_TRY(CheckIndependent(plan, change, first, later));
+  for (const int64_t need : first.needs) AddNeed(later, need);
   // A rank that waited for both through the second still does.
   for (Rank& rank : plan.ranks) {
-    const bool waits = std::find(rank.needs.begin(), rank.needs.end(), second) != rank.needs.end();
-    if (waits && std::find(rank.needs.begin(), rank.needs.end(), first) == rank.needs.end())
-      rank.needs.push_back(first);
+    const bool waits =
+        std::find(rank.needs.begin(), rank.needs.end(), later.number) != rank.needs.end();
+    if (waits) AddNeed(rank, first.number);
+  }
+  return {};
+}
+
+// The first rank takes over the tasks of the second.
+Status Merge(Plan& plan, const std::string& change, std::string_view value) {
+  MUSTER_ASSIGN(const TwoRanks ranks, RanksOf(plan, change, value));
+  Rank& kept = plan.ranks[ranks.first];
+  Rank& gone = plan.ranks[ranks.second];
+  if (kept.external || gone.external)
+    return Bad(change, "a rank that is done elsewhere cannot be merged");
+  std::erase(gone.needs, kept.number);
+  const Order order(plan);
+  if (order.IsBefore(ranks.first, ranks.second)) return NeedsThrough(change, kept, gone);
+  MUSTER_TRY(CheckIndependent(plan, change, kept, gone));
+  for (const int64_t need : gone.needs) {
+    const auto needed = plan.FindRank(need);
+    if (needed && !order.IsBefore(*needed, ranks.first))
+      return Bad(change, "rank " + std::to_string(kept.number) + " would wait for rank " +
+                             std::to_string(need) + ", which it does not need");
+    AddNeed(kept, need);
+  }
+  std::move(gone.extract.begin(), gone.extract.end(), std::back_inserter(kept.extract));
+  std::move(gone.transform.begin(), gone.transform.end(), std::back_inserter(kept.transform));
+  const int64_t number = gone.number;
+  const int64_t into = kept.number;
+  plan.ranks.erase(plan.ranks.begin() + static_cast<std::ptrdiff_t>(ranks.second));
+  for (Rank& rank : plan.ranks) {
+    if (std::erase(rank.needs, number) > 0) AddNeed(rank, into);
   }
   return {};
 }
@@ -132,6 +184,7 @@ Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change)
   const std::string key = change.substr(0, equals);
   const std::string value = equals == change.npos ? "" : change.substr(equals + 1);
   if (key == "parallel") return RunBeside(plan, change, value);
+  if (key == "merge") return Merge(plan, change, value);
   if (key == "staging") {
     if (value != "parquet" && value != "json") return Bad(change, "staging is json or parquet");
     format = value == "parquet" ? StagingFormat::kParquet : StagingFormat::kJson;
@@ -142,7 +195,8 @@ Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change)
   const std::string name = dot == key.npos ? "" : key.substr(dot + 1);
   if (kind != "dpu" && kind != "rows" && kind != "pool")
     return Bad(change, "nothing is known about '" + kind + "'",
-               "dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, staging=parquet, pool.flows=N");
+               "dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, merge=RANK,RANK, staging=parquet, "
+               "pool.flows=N");
   MUSTER_ASSIGN(const int64_t number, NumberOf(change, value));
   if (kind == "dpu") return ChangeDpu(plan, change, name, number);
   if (kind == "rows") return ChangeRows(plan, change, name, number);

@@ -12,6 +12,7 @@ namespace muster::plan {
 //   dpu.SCRIPT=20           more or fewer DPU, and the time that follows from it
 //   rows.OBJECT=1000000     more or fewer rows, and the times that follow from it
 //   parallel=1400,1500      the second rank no longer waits for the first
+//   merge=1400,1500         the first rank also does what the second would do
 //   staging=parquet         or json
 //   pool.flows=4            likewise pool.jobs, pool.dpu
 //
