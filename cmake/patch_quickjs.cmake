@@ -126,4 +126,5 @@ exception:
     JS_FreeValue(ctx, val);
     JS_FreeValue(ctx, tab);")
 
-file(WRITE ${OUT} "${text}")
+# Only if it differs: all presets share it, and one must not make the next compile it again.
+file(CONFIGURE OUTPUT ${OUT} CONTENT "${text}" @ONLY)
