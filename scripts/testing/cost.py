@@ -1,8 +1,10 @@
 """Compares the cost of compiling with tests/cost.txt, even if every object comes from ccache.
 
 Each real compilation is timed; an object from ccache costs what it did when it was last compiled on this
-machine. The unit is the processor time of compiling tests/cost/reference.cc, measured alongside."""
+machine. The unit is the processor time of compiling tests/cost/reference.cc with the same compiler, measured
+alongside: how two compilers compare depends on the machine."""
 
+import collections
 import concurrent.futures
 import os
 import resource
@@ -15,6 +17,8 @@ LIMIT = 1.10
 LEAST_KNOWN = 0.8
 # With fewer new objects than this, the last calibration is used.
 FEW_OBJECTS = 20
+GCC, CLANG = ["g++", "-O1"], ["clang++-16", "-O0"]
+COMPILERS = {"release": GCC, "asan": CLANG, "tsan": CLANG}
 # Kept for each object, for branches that are worked on side by side.
 MOST_VERSIONS = 6
 
@@ -24,7 +28,7 @@ class Costs:
 
     def __init__(self, root, folder, objects_of):
         self.root = root
-        self.path = folder / "costs.json"
+        self.path = folder / "costs-by-compiler.json"
         self.log = root / "build" / "compile.log"
         self.objects_of = objects_of
         self.grown = []
@@ -40,15 +44,16 @@ class Costs:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         if not lines:
             return
-        kept = read(self.path, {"objects": {}})
-        if "unit" not in kept or len(lines) > FEW_OBJECTS:
-            kept["unit"] = self.calibrate()
+        kept = read(self.path, {"units": {}, "objects": {}})
+        for preset, count in collections.Counter(line.split(" ", 1)[0] for line in lines).items():
+            if preset not in kept["units"] or count > FEW_OBJECTS:
+                kept["units"][preset] = self.calibrate(COMPILERS[preset])
         sources = {f"{preset} {name}": version for preset, targets in builds
                    for name, version in self.objects_of(preset, targets).items()}
         for line in lines:
             name, seconds = line.rsplit(" ", 1)
             version = sources.get(name, "")
-            cost = round(float(seconds) / kept["unit"], 3)
+            cost = round(float(seconds) / kept["units"][name.split(" ", 1)[0]], 3)
             versions = kept["objects"].setdefault(name, {})
             if versions:
                 before = list(versions.values())[-1]
@@ -61,10 +66,9 @@ class Costs:
         write(self.path, kept)
         self.log.unlink()
 
-    def calibrate(self):
+    def calibrate(self, compiler):
         """The seconds of a unit, from two compilations side by side, as in a build."""
-        command = ["g++", "-std=c++20", "-O1", "-c", self.root / "tests/cost/reference.cc",
-                   "-o", os.devnull]
+        command = [*compiler, "-std=c++20", "-c", self.root / "tests/cost/reference.cc", "-o", os.devnull]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda _: subprocess.run(command, check=True), range(2)))
