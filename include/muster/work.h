@@ -297,9 +297,10 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
-// A sink with per-document versions gets them in the order of the letters' run, if the store has
-// it: a document that the run wrote later, or a later migration, is left alone and counts as
-// skipped.
+// A sink with per-document versions gets them in the order of the letters' run, which letters
+// record: a document that the run wrote later, or a later migration, is left alone and counts as
+// skipped. Letters of versions that did not record it have the order of their run in the store, or
+// none.
 //
 // kIncompatible: the sink has redriven letters that the store does not know of.
 //
