@@ -209,6 +209,8 @@ struct Refused {
 struct Patience {
   MonoTime deadline = MonoTime::max();
   std::stop_token stop = {};
+  // Called, if set, before each pause between retries inside the call.
+  std::function<void(const Error& why)> waits = {};
 };
 
 // Writes the documents of one item. Used by one thread.

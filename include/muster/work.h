@@ -139,6 +139,9 @@ class MigrationObserver {
                         const pipeline::Progress& /*progress*/) {}
   virtual void CollectionEnded(const std::string& /*collection*/,
                                const pipeline::Counts& /*counts*/) {}
+  // What it waits for, and why, once that takes a few seconds, and repeatedly while it lasts;
+  // empty: nothing any more.
+  virtual void Waits(const std::string& /*what*/) {}
 };
 
 struct MigrateAllOptions {
