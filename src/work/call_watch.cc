@@ -108,6 +108,9 @@ class WatchedSink final : public pipeline::SinkWrapper {
   Result<std::string> TableId(const std::string& collection) override {
     return Run([&] { return SinkWrapper::TableId(collection); });
   }
+  Result<std::optional<int64_t>> CountDocuments(const std::string& collection) override {
+    return Run([&] { return SinkWrapper::CountDocuments(collection); });
+  }
   Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& collection,
                                                  const pipeline::Fence& fence) override {
     MUSTER_ASSIGN(auto writer, Run([&] { return SinkWrapper::Open(collection, fence); }));

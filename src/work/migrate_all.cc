@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -92,11 +93,19 @@ class MigrationWatch final : public WorkObserver {
     if (outcome != ShardOutcome::kCompleted) return;
     const MutexLock lock(mutex_);
     counts_ += item.progress().counts;
+    const Partition& partition = item.partition();
+    if (!partition.follows) written_once_[partition.collection] += item.progress().counts.written;
   }
   Counts End(const std::string& collection) {
     const MutexLock lock(mutex_);
     observer_.CollectionEnded(collection, counts_);
     return counts_;
+  }
+
+  // Documents of a collection, without those that were written again by items which follow others.
+  int64_t WrittenOnce(const std::string& collection) {
+    const MutexLock lock(mutex_);
+    return written_once_[collection];
   }
 
   // By the engine, which knows why.
@@ -122,7 +131,8 @@ class MigrationWatch final : public WorkObserver {
 
   MigrationObserver& observer_;
   Mutex mutex_;
-  Counts counts_ GUARDED_BY(mutex_);
+  Counts counts_ GUARDED_BY(mutex_);                                // of the current collection
+  std::map<std::string, int64_t> written_once_ GUARDED_BY(mutex_);  // by collection
   std::string known_ GUARDED_BY(mutex_);
   std::string unanswered_ GUARDED_BY(mutex_);
   bool waits_ GUARDED_BY(mutex_) = false;  // as the observer knows
@@ -160,6 +170,7 @@ class StandaloneMigration {
       MUSTER_TRY(CheckTarget(target));
       MUSTER_TRY(pipeline_.sink.Finish(target));
     }
+    MUSTER_TRY(CheckMerges(collections));
     return total;
   }
 
@@ -196,6 +207,18 @@ class StandaloneMigration {
                   RunWorker(*store, pipeline, options, observer_, stop_));
     if (!report.all_done) return Error{Code::kCancelled, "stopped on request"};
     return observer_.End(collection.name);
+  }
+
+  // Of collections that share a target, none may have replaced documents of another.
+  Status CheckMerges(const std::vector<Collection>& collections) {
+    std::vector<std::string> names;
+    for (const Collection& one : collections) names.push_back(one.name);
+    for (const auto& [place, ones] : pipeline::MergedCollections(pipeline_, names)) {
+      int64_t written = 0;
+      for (const std::string& one : ones) written += observer_.WrittenOnce(one);
+      MUSTER_TRY(pipeline::CheckMerged(pipeline_, ones, written));
+    }
+    return {};
   }
 
   Result<std::vector<Partition>> Start(const Collection& collection) {
