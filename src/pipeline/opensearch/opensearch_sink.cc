@@ -290,8 +290,8 @@ class OpenSearchSink : public Sink {
   }
 
   net::OpenSearchClient client_;
-  OpenSearchTables tables_{client_};
   Env& env_;
+  OpenSearchTables tables_{client_, env_};
   Pace pace_;
   const std::string index_;  // empty: each collection has its own
   const bool gzip_;

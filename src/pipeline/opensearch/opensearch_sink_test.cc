@@ -89,6 +89,18 @@ TEST(OpenSearchSink, DocumentsAreCountedAfterARefresh) {
   EXPECT_EQ(sink->CountDocuments("books").value(), std::nullopt);
 }
 
+TEST(OpenSearchSink, AClusterThatIsStillFormingHasNoIdentityYet) {
+  std::string uuid = "_na_";
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":")" + uuid + R"("})");
+    return Answer(200, R"({"books":{"settings":{"index":{"uuid":"u1"}}}})");
+  });
+  const auto sink = OpenOpenSearchSink(*ParseUrl("opensearch+" + server.Url()), RealEnv()).value();
+  EXPECT_EQ(sink->TableId("books").error().code, Code::kUnavailable);
+  uuid = "c1";
+  EXPECT_EQ(sink->TableId("books").value(), "c1/u1");
+}
+
 // What a sink makes of `books`, of which the cluster says `answer`.
 struct Target {
   Result<std::vector<TargetChange>> prepared;

@@ -311,8 +311,8 @@ class OpenSearchSource : public Source {
 
   net::OpenSearchClient client_;
   Env& env_;
+  OpenSearchTables tables_{client_, env_};
   OpenSearchShards shards_{client_, env_};
-  OpenSearchTables tables_{client_};
   const IndexPattern pattern_;
   const int64_t page_bytes_;
 };
