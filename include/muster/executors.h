@@ -43,6 +43,10 @@ MUSTER_EXPORT std::unique_ptr<states::TaskExecutor> NewExecutors(const std::stri
 // container.
 MUSTER_EXPORT Status CheckAwsAccess(Env& env, std::stop_token stop);
 
+// Checks that muster:transform and muster:reconcile can run here. kIncompatible: DuckDB cannot be
+// loaded.
+MUSTER_EXPORT Status CheckTransforms();
+
 // A notification that a run has sent.
 struct SentNotification {
   std::string target;  // may hold secret references, never secrets

@@ -34,14 +34,18 @@ struct DeadLetter {
   std::string_view reason;
   // Whether `document` has been transformed. False: it failed before, and is as in the source.
   bool transformed = false;
+  // Its place in the order of versions, see Fence: the start of its run, 0 if unknown, and whether
+  // it was read after others of its shard.
+  int64_t since_ms = 0;
+  bool follows = false;
 };
 
 // Documents that could not be migrated, each with its reason, in an append-only file: one JSON
 // object per line,
 // {"run","collection","target","transformed","item","id","routing","position","error", "document"},
-// with "deleted" and "version" before the error for documents that have them; a document that is
-// not valid JSON is a string in "document_base64". Thread-safe. After a crash the same document may
-// occur twice, with the same collection and position.
+// with "since_ms", "follows", "deleted" and "version" before the error for documents that have
+// them; a document that is not valid JSON is a string in "document_base64". Thread-safe. After a
+// crash the same document may occur twice, with the same collection and position.
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;

@@ -209,6 +209,8 @@ struct Refused {
 struct Patience {
   MonoTime deadline = MonoTime::max();
   std::stop_token stop = {};
+  // Called, if set, before each pause between retries inside the call.
+  std::function<void(const Error& why)> waits = {};
 };
 
 // Writes the documents of one item. Used by one thread.
@@ -289,6 +291,12 @@ class Sink {
 
   // As Source::TableId, of a collection's target. Empty also if there is none yet.
   virtual Result<std::string> TableId(const std::string& /*collection*/) { return std::string(); }
+
+  // How many documents a collection's target has, for sinks in which one replaces another of the
+  // same id without a word. None: not such a sink, or it cannot be counted.
+  virtual Result<std::optional<int64_t>> CountDocuments(const std::string& /*collection*/) {
+    return std::nullopt;
+  }
 
   // The preferred batch size, unless configured otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }

@@ -139,6 +139,9 @@ class MigrationObserver {
                         const pipeline::Progress& /*progress*/) {}
   virtual void CollectionEnded(const std::string& /*collection*/,
                                const pipeline::Counts& /*counts*/) {}
+  // What it waits for, and why, once that takes a few seconds, and repeatedly while it lasts;
+  // empty: nothing any more.
+  virtual void Waits(const std::string& /*what*/) {}
 };
 
 struct MigrateAllOptions {
@@ -297,9 +300,10 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
-// A sink with per-document versions gets them in the order of the letters' run, if the store has
-// it: a document that the run wrote later, or a later migration, is left alone and counts as
-// skipped.
+// A sink with per-document versions gets them in the order of the letters' run, which letters
+// record: a document that the run wrote later, or a later migration, is left alone and counts as
+// skipped. Letters of versions that did not record it have the order of their run in the store, or
+// none.
 //
 // kIncompatible: the sink has redriven letters that the store does not know of.
 //

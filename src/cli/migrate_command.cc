@@ -16,6 +16,8 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "core/json.h"
+#include "core/secrets.h"
+#include "core/wait_watch.h"
 #include "muster/migrate.h"
 #include "muster/work.h"
 
@@ -59,6 +61,8 @@ class Watcher final : public work::MigrationObserver {
     shards_.clear();
     documents_.reset();
     weight_ = 0;
+    read_ = 0;
+    total_note_.clear();
     int64_t documents = 0;
     bool all_known = true;
     for (const pipeline::Partition& partition : partitions) {
@@ -85,11 +89,21 @@ class Watcher final : public work::MigrationObserver {
       read += one.read;
     }
     const double part = weight_ > 0 ? std::min(done / weight_, 1.0) : 0;
-    progress_->Note(TotalNote(part));
+    total_note_ = TotalNote(part);
+    progress_->Note(Note());
     // If the source does not know the total, estimate it from what was read.
     const auto total = documents_ ? static_cast<double>(*documents_)
                                   : (part > 0 ? static_cast<double>(read) / part : 0);
-    progress_->Update(static_cast<uint64_t>(read), static_cast<uint64_t>(total));
+    read_ = static_cast<uint64_t>(read);
+    progress_->Update(read_, static_cast<uint64_t>(total));
+  }
+
+  // One that waits reads nothing, so nothing else would show what it waits for.
+  void Waits(const std::string& what) override {
+    waits_ = what.empty() ? "" : "waiting for " + what;
+    if (!progress_) return SayBefore();
+    progress_->Note(Note());
+    progress_->Update(read_);
   }
 
   void CollectionEnded(const std::string& collection, const pipeline::Counts& counts) override {
@@ -117,6 +131,18 @@ class Watcher final : public work::MigrationObserver {
     return std::chrono::duration<double>(context_.env.MonoNow() - time).count();
   }
 
+  std::string Note() const {
+    return waits_ + (waits_.empty() || total_note_.empty() ? "" : "; ") + total_note_;
+  }
+
+  // Before the first collection, or after the last, there is no progress to add it to.
+  void SayBefore() const {
+    if (waits_.empty() || context_.progress == ProgressMode::kNone) return;
+    const std::string text = Printable(Redact(waits_));
+    const bool json = context_.progress == ProgressMode::kJson;
+    context_.err << (json ? ToJsonText(Json{{"event", text}}) : text) << '\n' << std::flush;
+  }
+
   // One collection at a time: the others count as a whole.
   std::string TotalNote(double part_of_this) const {
     if (collections_ < 2) return "";
@@ -138,6 +164,9 @@ class Watcher final : public work::MigrationObserver {
   MonoTime collection_started_;
   std::optional<int64_t> documents_;  // of the collection, if all partitions know theirs
   double weight_ = 0;
+  uint64_t read_ = 0;
+  std::string waits_;
+  std::string total_note_;
   std::map<int, Shard> shards_;
   std::optional<Progress> progress_;
   std::vector<Outcome> outcomes_;
@@ -157,7 +186,7 @@ class MigrateRun {
     pipeline::Pipeline& pipeline = flow->pipeline();
     pipeline::Source& source = pipeline.source;
 
-    MUSTER_ASSIGN(const auto collections, source.Collections());
+    MUSTER_ASSIGN(const auto collections, Listed(source));
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
                       [&](const pipeline::Collection& one) { return allowed(one.name); }));
@@ -182,6 +211,14 @@ class MigrateRun {
   }
 
  private:
+  // A source that cannot be reached is asked several times.
+  Result<std::vector<pipeline::Collection>> Listed(pipeline::Source& source) {
+    Watcher watcher(context_, source, 0);
+    const WaitWatch watch([] { return std::string("the source to list its collections"); },
+                          [&](const std::string& what) { watcher.Waits(what); }, context_.env);
+    return source.Collections();
+  }
+
   Result<int> NothingToDo(const std::string& why) {
     context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::array()}}) : why)
                  << '\n';

@@ -7,6 +7,7 @@
 #include "cli/plan_report.h"
 #include "cli/table.h"
 #include "core/json.h"
+#include "muster/executors.h"
 #include "muster/plan.h"
 #include "muster/store.h"
 
@@ -75,13 +76,24 @@ class PlanRun {
     if (options_.files.empty()) return Error{Code::kInvalid, "'muster plan check' needs a plan"};
     Json list = Json::array();
     for (const std::string& path : options_.files) {
-      for (const std::string& problem : plan::CheckPlan(path, plan_options_)) {
+      for (const std::string& problem : ProblemsOf(path)) {
         list.push_back(problem);
         if (!context_.json) context_.out << problem << '\n';
       }
     }
     if (context_.json) context_.out << ToJsonText(list) << '\n';
     return list.empty() ? kDone : kUsage;
+  }
+
+  // Also what a local run needs of this machine.
+  std::vector<std::string> ProblemsOf(const std::string& path) {
+    std::vector<std::string> problems = plan::CheckPlan(path, plan_options_);
+    if (!problems.empty()) return problems;
+    const auto summary = plan::SummarizePlan(path, plan_options_);
+    if (!summary || summary->profile.kind != plan::ProfileKind::kLocal) return problems;
+    const Status ready = task::CheckTransforms();
+    if (!ready) problems.push_back(path + ": " + ready.error().ToString());
+    return problems;
   }
 
   // With what past runs of the plan have shown, if a store is given.

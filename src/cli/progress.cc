@@ -67,6 +67,11 @@ Progress::Progress(ProgressMode mode, std::ostream& out, Env& env, std::string_v
 
 Progress::~Progress() { Finish(); }
 
+void Progress::SetEarlier(uint64_t done) {
+  const MutexLock lock(mutex_);
+  earlier_ = done;
+}
+
 void Progress::Update(uint64_t done) {
   const MutexLock lock(mutex_);
   done_ = done;
@@ -129,7 +134,9 @@ void Progress::Show() {
 
 double Progress::Rate() const {
   double seconds = std::chrono::duration<double>(env_.MonoNow() - started_).count();
-  return seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+  // Less than before: it was started over by another process.
+  const uint64_t done = done_ > earlier_ ? done_ - earlier_ : 0;
+  return seconds > 0 ? static_cast<double>(done) / seconds : 0;
 }
 
 std::string Progress::PlainLine(double rate) const {

@@ -35,6 +35,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // How much of `done` is the work of earlier processes, which is no part of this one's rate.
+  void SetEarlier(uint64_t done);
+
   // `done` counts from the start of the job; `total` may become known or grow.
   void Update(uint64_t done);
   void Update(uint64_t done, uint64_t total);
@@ -62,6 +65,7 @@ class Progress {
   const std::function<int()> width_;
   Mutex mutex_;
   std::string note_ GUARDED_BY(mutex_);
+  uint64_t earlier_ GUARDED_BY(mutex_) = 0;
   uint64_t done_ GUARDED_BY(mutex_) = 0;
   uint64_t total_ GUARDED_BY(mutex_);
   bool finished_ GUARDED_BY(mutex_) = false;

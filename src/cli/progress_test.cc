@@ -38,6 +38,18 @@ TEST_F(ProgressTest, PlainSaysALineEveryFiveSecondsAndTheLast) {
             "copy: 200 of 200 (100%), 20/s\n");
 }
 
+TEST_F(ProgressTest, WhatEarlierProcessesDidIsNoPartOfTheRate) {
+  Progress progress(ProgressMode::kPlain, out_, env_, "copy", 2000, [] { return 80; });
+  progress.SetEarlier(1000);
+  Pass(10'000);
+  progress.Update(1100);
+  EXPECT_EQ(out_.str(), "copy: 1100 of 2000 (55%), 10/s, 1m30s left\n");
+  out_.str("");
+  Pass(10'000);
+  progress.Update(900);
+  EXPECT_EQ(out_.str(), "copy: 900 of 2000 (45%), 0.0/s\n");
+}
+
 TEST_F(ProgressTest, TheBarIsRedrawnInPlaceAndFitsTheTerminal) {
   int width = 60;
   Progress progress(ProgressMode::kTty, out_, env_, "copy", 200, [&] { return width; });

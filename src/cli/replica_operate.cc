@@ -96,10 +96,13 @@ class Operation {
     return Say(Named() + " starts again from the first event");
   }
 
+  Result<replica::DesiredState> Desired() {
+    return replica::DesiredFor(*open_.store, set_, options_.target);
+  }
+
   // The requested version, or the active one.
   Result<replica::Instance> Target() {
-    MUSTER_ASSIGN(const replica::DesiredState desired,
-                  replica::DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
     const int version = options_.version == 0 ? desired.active : options_.version;
     const auto& known = desired.versions;
     if (std::find(known.begin(), known.end(), version) == known.end()) {
@@ -139,15 +142,15 @@ class Operation {
                          : "stream " + options_.stream + " of " + Named() + " is not parked"));
       return kNothingToDo;
     }
-    MUSTER_ASSIGN(const replica::DesiredState desired,
-                  replica::DesiredFor(*open_.store, set_, options_.target));
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
     return Say(std::to_string(asked) + " parked streams of " + Named() + " will be retried" +
                (desired.paused ? " when it is resumed" : ""));
   }
 
   Result<int> Adopt() {
     MUSTER_ASSIGN(const bool changed, replica::AdoptDefinition(*open_.store, set_, *projection_));
-    MUSTER_TRY(Say(Named() +
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
+    MUSTER_TRY(Say("version " + std::to_string(desired.active) + " of " + Named() +
                    (changed ? " is run by definition " : " is run already by definition ") +
                    replica::DefinitionHash(*projection_)));
     return changed ? kDone : kNothingToDo;
@@ -159,8 +162,18 @@ class Operation {
       return Error{Code::kInvalid, Named() + " is in its file",
                    "remove it from the file first: workers would start it again"};
     }
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
     MUSTER_TRY(replica::ForgetProjection(*open_.store, *open_.model, set_, options_.target));
-    return Say(Named() + " and its checkpoints are removed; its tables are kept");
+    std::string tables = "its tables are kept";
+    if (desired.versions.size() > 1) {
+      tables += ", of version";
+      for (const int version : desired.versions) {
+        const bool is_first = version == desired.versions.front();
+        tables += (is_first ? "s " : " and ") + std::to_string(version);
+      }
+      tables += ": drop those of the others than " + std::to_string(desired.active) + " yourself";
+    }
+    return Say(Named() + " and its checkpoints are removed; " + tables);
   }
 
   Result<int> Audited() {
@@ -210,7 +223,7 @@ class Operation {
     }
     if (options_.rollback) {
       MUSTER_TRY(replica::RollBackRebuild(set, projection_, signals.Token()));
-      return Say(Named() + " is back at the previous version");
+      return SayRolledBack();
     }
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
                       0, [] { return TerminalWidth(2); });
@@ -223,10 +236,23 @@ class Operation {
     MUSTER_ASSIGN(const int version,
                   replica::RebuildProjection(set, projection_, show, signals.Token()));
     progress.Finish();
-    const std::string hash = replica::DefinitionHash(*projection_);
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
+    const std::string hash = desired.Definition(version);
     return Say("version " + std::to_string(version) + " of " + Named() +
                (hash.empty() ? "" : ", built by definition " + hash + ",") +
                " is active; --rollback goes back, --finish drops the previous one");
+  }
+
+  Result<int> SayRolledBack() {
+    MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
+    std::string text =
+        "version " + std::to_string(desired.active) + " of " + Named() + " is active again";
+    for (const int version : desired.versions) {
+      if (version == desired.active) continue;
+      text += "; version " + std::to_string(version) +
+              " is kept up to date: rebuild makes it active again, --finish drops it";
+    }
+    return Say(text);
   }
 
   Status WarnIfNoWorker(Progress& progress) {

@@ -83,12 +83,13 @@ class ReplicaRun {
 
   Result<int> Run() {
     MUSTER_ASSIGN(OpenReplica open, OpenReplica::Open(options_, context_));
-    MUSTER_TRY(CheckLog(open));
+    MUSTER_ASSIGN(std::optional<int64_t> earlier, CheckLog(open));
     StopOnSignals signals("");
     const InterruptScope scope(signals.Token());
     std::stop_callback on_signal(signals.Token(), [this] { stop_.request_stop(); });
     progress_.emplace(context_.progress, context_.err, context_.env,
                       "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });
+    if (earlier) SetEarlier(*earlier);
     DashboardBeside dashboard(context_, "muster replica run", options_.serve);
     store::MeteredStore store(*open.store, dashboard.metrics(), context_.env);
     MUSTER_TRY(
@@ -145,10 +146,24 @@ class ReplicaRun {
     return replica::StatusOf(*open.store, *open.log, *open.model, open.file.options.set, names);
   }
 
-  // Workers wait for databases that are unreachable.
-  static Status CheckLog(OpenReplica& open) {
+  static int64_t HandledIn(const replica::SetStatus& status) {
+    int64_t handled = 0;
+    for (const replica::InstanceStatus& instance : status.instances) handled += instance.handled;
+    return handled;
+  }
+
+  // Returns how many events were handled before. None: unknown, for workers wait for databases that
+  // are unreachable.
+  static Result<std::optional<int64_t>> CheckLog(OpenReplica& open) {
     const auto status = Look(open);
-    return status ? replica::CheckSameLog(*status) : Status();
+    if (!status) return std::nullopt;
+    MUSTER_TRY(replica::CheckSameLog(*status));
+    return HandledIn(*status);
+  }
+
+  void SetEarlier(int64_t handled) {
+    progress_->SetEarlier(static_cast<uint64_t>(handled));
+    knows_earlier_ = true;
   }
 
   static Error PausedError(const replica::InstanceStatus& instance) {
@@ -171,13 +186,13 @@ class ReplicaRun {
       if (!status) continue;
       if (const Status whole_log = replica::CheckSameLog(*status); !whole_log)
         Fail(whole_log.error());
-      handled_ = 0;
+      handled_ = HandledIn(*status);
+      if (!knows_earlier_) SetEarlier(handled_);
       int64_t left = 0;
       parked_ = 0;
       bool whole = true;
       for (const replica::InstanceStatus& instance : status->instances) {
         if (options_.until_caught_up && instance.paused) Fail(PausedError(instance));
-        handled_ += instance.handled;
         left += instance.unread + Replaying(instance);
         parked_ += instance.parked_events;
         whole &= instance.slots.size() == static_cast<size_t>(open.log->slots());
@@ -191,7 +206,8 @@ class ReplicaRun {
   Context& context_;
   std::stop_source stop_;
   std::optional<Progress> progress_;
-  int64_t handled_ = 0;  // events, at the last look
+  bool knows_earlier_ = false;  // how many events were handled before
+  int64_t handled_ = 0;         // events, at the last look
   int64_t parked_ = 0;
   Mutex mutex_;
   std::optional<Error> failure_ GUARDED_BY(mutex_);

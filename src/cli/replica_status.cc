@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/exit_codes.h"
 #include "cli/replica_context.h"
 #include "cli/table.h"
@@ -230,9 +232,20 @@ void PrintOtherDefinitions(const replica::SetStatus& status, const replica::Repl
     if (!projection || !instance.active || instance.definition.empty()) continue;
     const std::string own = replica::DefinitionHash(**projection);
     if (own.empty() || own == instance.definition) continue;
+    // After a rollback.
+    const auto built =
+        std::find_if(status.instances.begin(), status.instances.end(),
+                     [&](const replica::InstanceStatus& other) {
+                       return other.projection == instance.projection && other.definition == own;
+                     });
     context.out << "\nprojection " << instance.projection << " is run by definition "
-                << instance.definition << "; this file has " << own
-                << ", which 'muster replica rebuild' builds\n";
+                << instance.definition << "; this file has " << own << ", which ";
+    if (built == status.instances.end()) {
+      context.out << "'muster replica rebuild' builds\n";
+    } else {
+      context.out << "version " << built->version << " has: 'muster replica rebuild' makes it "
+                  << "active\n";
+    }
   }
 }
 

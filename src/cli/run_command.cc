@@ -78,7 +78,7 @@ class RunCommand {
     MUSTER_ASSIGN(start.plan.variables, Pairs("--set", options_.variables));
     MUSTER_ASSIGN(const auto summary, Check(options_.file, start.plan));
     MUSTER_ASSIGN(start.inputs, Pairs("--input", options_.inputs));
-    MUSTER_TRY(CheckAws(summary.profile));
+    MUSTER_TRY(CheckProfile(summary.profile, options_.file, start.plan, start.inputs));
     MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(start.folder, WorkingFolder());
     MUSTER_ASSIGN(const RunState run, engine_->Start(options_.file, start));
@@ -98,8 +98,9 @@ class RunCommand {
     MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
     plan::PlanOptions now{.variables = resume.variables, .profile = before.profile};
     now.variables.insert(before.variables.begin(), before.variables.end());
-    MUSTER_ASSIGN(const auto summary, Check(resume.path.empty() ? before.path : resume.path, now));
-    MUSTER_TRY(CheckAws(summary.profile));
+    const std::string& path = resume.path.empty() ? before.path : resume.path;
+    MUSTER_ASSIGN(const auto summary, Check(path, now));
+    MUSTER_TRY(CheckProfile(summary.profile, path, now, before.inputs));
     MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
     if (!options_.task.empty()) resume.again.task = options_.task;
@@ -184,9 +185,15 @@ class RunCommand {
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
-  // Without credentials every call would fail, and be retried for minutes.
-  Status CheckAws(const plan::PlanSummary::Profile& profile) {
-    if (profile.kind != plan::ProfileKind::kAws) return {};
+  // What tasks would otherwise notice only when it is their turn, perhaps hours later. Without
+  // credentials of AWS every call would fail, and be retried for minutes.
+  Status CheckProfile(const plan::PlanSummary::Profile& profile, const std::string& path,
+                      const plan::PlanOptions& options,
+                      const std::map<std::string, std::string>& inputs) {
+    if (profile.kind != plan::ProfileKind::kAws) {
+      MUSTER_TRY(task::CheckTransforms());
+      return plan::CheckPlanSecrets(path, options, inputs);
+    }
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
     if (ready) return {};
     Error error = ready.error().Within("the profile " + profile.name + " runs on AWS");

@@ -1,6 +1,7 @@
 #include "cli/run_follower.h"
 
 #include <cmath>
+#include <utility>
 
 #include "cli/migration_report.h"
 #include "core/json.h"
@@ -73,6 +74,11 @@ Status RunFollower::Look() {
   for (const plan::RankProgress& rank : progress.running)
     note += (note.empty() ? "" : "; ") + TextOf(rank);
   progress_.Note(note);
+  // Those of earlier attempts, and of a run that another process drives.
+  const bool is_first = !std::exchange(has_looked_, true);
+  if (is_first && (run.attempt > 1 || events_ == Events::kNone)) {
+    progress_.SetEarlier(progress.done);
+  }
   progress_.Update(progress.done, progress.tasks);
   return {};
 }

@@ -45,6 +45,7 @@ class RunFollower {
   std::map<std::string, int64_t> retries_;    // last reported retry of each
   std::map<int64_t, plan::RankProgress> ranks_;
   bool left_ = false;
+  bool has_looked_ = false;
 };
 
 // "rank 600: 11s left, 3 of 11 tasks, 1200 of 5000 rows, 340 rows/s".

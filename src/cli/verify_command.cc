@@ -11,6 +11,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "muster/migrate.h"
+#include "pipeline/pipeline.h"
 
 namespace muster::cli {
 namespace {
@@ -23,9 +24,10 @@ struct Options {
   std::string transforms;
   CollectionPatterns collections;
   bool checksums = false;
+  bool merge = false;
 };
 
-// One collection of the source and its counterpart in the sink.
+// One collection of the source, or several that were merged, and its counterpart in the sink.
 struct Verified {
   std::string collection;
   std::string target;
@@ -52,21 +54,90 @@ Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const std::strin
   return pipeline::ParseTransforms(text, file);
 }
 
-Result<std::string> TargetOf(pipeline::Source& target, const std::string& wanted,
-                             const std::vector<Verified>& earlier) {
-  MUSTER_ASSIGN(const std::optional<std::string> name, target.TargetOf(wanted));
-  if (!name) {
-    return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
-                 "was it migrated? 'muster migrate' does that"};
+// Collections of a source that were merged into one target, as one. Their names are unique, so that
+// partitions say which they are of.
+class Merged final : public pipeline::SourceWrapper {
+ public:
+  Merged(Source& source, const std::vector<std::string>& names)
+      : SourceWrapper(source), names_(names) {}
+
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& /*all*/) override {
+    std::vector<pipeline::Partition> partitions;
+    for (const std::string& name : names_) {
+      MUSTER_ASSIGN(const auto ones, inner().Partitions(name));
+      partitions.insert(partitions.end(), ones.begin(), ones.end());
+    }
+    return partitions;
   }
-  for (const Verified& one : earlier) {
-    if (one.target != *name) continue;
+
+  Result<std::optional<int64_t>> CountAgain(
+      const std::vector<pipeline::Partition>& partitions) override {
+    int64_t all = 0;
+    for (const std::string& name : names_) {
+      std::vector<pipeline::Partition> ones;
+      for (const pipeline::Partition& one : partitions) {
+        if (one.collection == name) ones.push_back(one);
+      }
+      MUSTER_ASSIGN(const auto count, inner().CountAgain(ones));
+      if (!count) return std::nullopt;
+      all += *count;
+    }
+    return all;
+  }
+
+ private:
+  const std::vector<std::string>& names_;
+};
+
+struct Pair {
+  std::vector<std::string> collections;  // several: merged
+  std::string target;
+
+  std::string Names() const {
+    std::string names;
+    for (const std::string& one : collections) names += (names.empty() ? "" : ", ") + one;
+    return names;
+  }
+};
+
+// Adds a collection that goes to this target of the sink.
+Status Add(const std::string& collection, const std::string& target, bool merge,
+           std::vector<Pair>& pairs) {
+  const auto same = std::find_if(pairs.begin(), pairs.end(),
+                                 [&](const Pair& one) { return one.target == target; });
+  if (same == pairs.end()) {
+    pairs.push_back({{collection}, target});
+    return {};
+  }
+  if (!merge) {
     return Error{Code::kInvalid,
-                 one.collection + " and '" + wanted + "' are both in the sink's " + *name +
+                 same->Names() + " and '" + collection + "' are both in the sink's " + target +
                      ", and cannot be told apart there",
-                 "compare collections that have a target of their own: --include, --exclude"};
+                 "compare them together with --merge, or those that have a target of their own: "
+                 "--include, --exclude"};
   }
-  return *name;
+  same->collections.push_back(collection);
+  return {};
+}
+
+Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& source,
+                                  pipeline::Source& target,
+                                  const pipeline::TransformPlan& transforms) {
+  MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
+  MUSTER_ASSIGN(auto collections, source.Collections());
+  std::erase_if(collections, [&](const pipeline::Collection& one) { return !chosen(one.name); });
+  std::vector<Pair> pairs;
+  for (const pipeline::Collection& collection : collections) {
+    if (collection.refusal) return *collection.refusal;
+    const std::string wanted = transforms.TargetName(collection.name);
+    MUSTER_ASSIGN(const std::optional<std::string> name, target.TargetOf(wanted));
+    if (!name) {
+      return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
+                   "was it migrated? 'muster migrate' does that"};
+    }
+    MUSTER_TRY(Add(collection.name, *name, options.merge, pairs));
+  }
+  return pairs;
 }
 
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
@@ -79,20 +150,17 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
   auto target = pipeline::OpenSource(options.sink, context.env);
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));
-  MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
-  MUSTER_ASSIGN(auto collections, source->Collections());
-  std::erase_if(collections, [&](const pipeline::Collection& one) { return !chosen(one.name); });
+  MUSTER_ASSIGN(const auto pairs, PairsOf(options, *source, **target, *transforms));
   std::vector<Verified> all;
-  for (const pipeline::Collection& collection : collections) {
-    if (collection.refusal) return *collection.refusal;
-    MUSTER_ASSIGN(std::string name,
-                  TargetOf(**target, transforms->TargetName(collection.name), all));
+  for (const Pair& pair : pairs) {
     const pipeline::VerifyOptions how{.checksums = options.checksums,
                                       .transforms = transforms.get()};
+    Merged merged(*source, pair.collections);
+    pipeline::Source& side = pair.collections.size() > 1 ? merged : *source;
     auto report =
-        pipeline::VerifyCollection({*source, collection.name}, {**target, name}, how, stop);
-    if (!report) return report.error().Within(collection.name);
-    all.push_back({collection.name, std::move(name), *std::move(report)});
+        pipeline::VerifyCollection({side, pair.Names()}, {**target, pair.target}, how, stop);
+    if (!report) return report.error().Within(pair.Names());
+    all.push_back({pair.Names(), pair.target, *std::move(report)});
   }
   return all;
 }
@@ -201,6 +269,8 @@ void AddVerifyCommand(Command& app, Context& context) {
       .TypeName("URL");
   command.AddFlag("--checksums", options->checksums,
                   "Compare the contents of documents, and name those that differ");
+  command.AddFlag("--merge", options->merge,
+                  "Compare collections that were merged into one target together");
   AddCollectionOptions(command, options->collections);
   command.AddOption("--transforms", options->transforms, "The transforms that were applied")
       .TypeName("FILE");

@@ -153,7 +153,12 @@ Result<std::string> ReadSecretFile(const std::string& path, std::string_view ref
   return content;
 }
 
-Result<std::string> Resolve(std::string_view reference) {
+struct Reference {
+  bool is_file = false;
+  std::string name;
+};
+
+Result<Reference> ParseReference(std::string_view reference) {
   std::string_view inner = reference.substr(2, reference.size() - 3);
   size_t colon = inner.find(':');
   std::string_view kind = inner.substr(0, colon);
@@ -161,20 +166,25 @@ Result<std::string> Resolve(std::string_view reference) {
   if ((kind != "env" && kind != "file") || name.empty()) {
     return Refuse(reference, "not a known kind of reference", "write ${env:NAME} or ${file:PATH}");
   }
-  if (kind == "file") return ReadSecretFile(name, reference);
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr) return Refuse(reference, "not set", "set the variable " + name);
+  return Reference{kind == "file", std::move(name)};
+}
+
+Result<std::string> Resolve(std::string_view reference) {
+  MUSTER_ASSIGN(const Reference parsed, ParseReference(reference));
+  if (parsed.is_file) return ReadSecretFile(parsed.name, reference);
+  const char* value = std::getenv(parsed.name.c_str());
+  if (value == nullptr) return Refuse(reference, "not set", "set the variable " + parsed.name);
   return std::string(value);
 }
 
-}  // namespace
-
-Result<std::string> ExpandSecrets(std::string_view text) {
-  std::string expanded;
+// The text with each reference replaced by what `replace` returns for it.
+template <class Replace>
+Result<std::string> ReplaceReferences(std::string_view text, Replace replace) {
+  std::string replaced;
   while (true) {
     size_t open = text.find("${");
-    expanded += text.substr(0, open);
-    if (open == text.npos) return expanded;
+    replaced += text.substr(0, open);
+    if (open == text.npos) return replaced;
     text.remove_prefix(open);
     size_t close = text.find('}');
     if (close == text.npos) {
@@ -182,11 +192,28 @@ Result<std::string> ExpandSecrets(std::string_view text) {
       return Error{Code::kInvalid, "a secret reference begins with ${ and has no }",
                    "write ${env:NAME} or ${file:PATH}"};
     }
-    MUSTER_ASSIGN(std::string value, Resolve(text.substr(0, close + 1)));
-    RememberSecret(value);
-    expanded += value;
+    MUSTER_ASSIGN(const std::string value, replace(text.substr(0, close + 1)));
+    replaced += value;
     text.remove_prefix(close + 1);
   }
+}
+
+}  // namespace
+
+Result<std::string> ExpandSecrets(std::string_view text) {
+  return ReplaceReferences(text, [](std::string_view reference) -> Result<std::string> {
+    MUSTER_ASSIGN(std::string value, Resolve(reference));
+    RememberSecret(value);
+    return value;
+  });
+}
+
+Status CheckSecretForms(std::string_view text) {
+  const auto forms = ReplaceReferences(text, [](std::string_view one) -> Result<std::string> {
+    MUSTER_TRY(ParseReference(one));
+    return std::string();
+  });
+  return forms ? Status() : forms.error();
 }
 
 size_t CountSecretReferences(std::string_view text) {

@@ -24,6 +24,9 @@ inline constexpr size_t kMinRedactedBytes = 4;
 // message names the reference, never a value.
 Result<std::string> ExpandSecrets(std::string_view text);
 
+// Whether ExpandSecrets knows every reference in a text, without resolving them.
+Status CheckSecretForms(std::string_view text);
+
 // The number of references in a text, including percent-encoded ones (up to three times over).
 // Zero: ExpandSecrets leaves it unchanged, and every part of it as a URL.
 size_t CountSecretReferences(std::string_view text);

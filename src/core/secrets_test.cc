@@ -121,5 +121,14 @@ TEST_F(SecretsTest, ThreadsMayRememberAndRedactAtOnce) {
   }
 }
 
+TEST_F(SecretsTest, FormsAreCheckedWithoutResolvingAnything) {
+  for (const char* good : {"", "$5", "${env:MUSTER_TEST_MISSING}", "a${file:/none}b${env:X}"}) {
+    EXPECT_TRUE(CheckSecretForms(good)) << good;
+  }
+  for (const char* bad : {"${vault:x}", "${env:}", "${env:A", "${env:A}${}"}) {
+    EXPECT_EQ(CheckSecretForms(bad).error().code, Code::kInvalid) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -269,7 +269,9 @@ Result<std::vector<sql::PgResult>> PostgresEventReader::Run(std::span<const sql:
   const sql::PgParams none{};
   std::vector<sql::PgCall> checked{{kStandby, none}};
   for (const sql::PgCall& call : calls) checked.push_back(call);
-  MUSTER_ASSIGN(auto results, pool_.Run(checked, env_));
+  auto ran = pool_.Run(checked, env_);
+  if (!ran) return Explained(std::move(ran).error());
+  std::vector<sql::PgResult> results = *std::move(ran);
   if (results.front().Int32(0, 0) != 0) {
     return Error{Code::kReadOnly,
                  "the event log's PostgreSQL server is a standby, where events that commit late "

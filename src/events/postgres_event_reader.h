@@ -58,6 +58,9 @@ class PostgresEventReader : public EventLog {
 
   virtual const ReadStatements& statements() const = 0;
 
+  // With what is known of the log's table.
+  virtual Error Explained(Error error) const { return error; }
+
   // A horizon, later than `known_horizon_` if possible: called only if that is not enough.
   virtual Result<int64_t> FindHorizon() = 0;
 

@@ -7,6 +7,7 @@
 #include "events/backends.h"
 #include "events/event_rules.h"
 #include "events/postgres_event_reader.h"
+#include "sql/postgres_errors.h"
 
 namespace muster::events {
 namespace {
@@ -165,6 +166,16 @@ class PostgresTableLog final : public PostgresEventReader {
 
  private:
   const ReadStatements& statements() const override { return statements_; }
+
+  Error Explained(Error error) const override {
+    if (!has_index_ && sql::IsPgStatementTimeout(error)) {
+      error.hint = "table " + names_.table + " has no index on its position, so that each read " +
+                   "scans all of it: CREATE INDEX ON " + QuotedTable(names_.table) + " (" +
+                   sql::PgIdentifier(names_.position) + ")";
+    }
+    return error;
+  }
+
   bool HasTime() const { return !names_.time.empty(); }
 
   // A view has no locks to observe, and bytea is not text.
@@ -187,6 +198,22 @@ class PostgresTableLog final : public PostgresEventReader {
     ByteColumns bytes;
     for (int row = 0; row < rows.rows(); ++row) bytes.emplace(rows.Text(row, 0));
     statements_ = TableStatements(names_, bytes, slots_);
+    return FindIndex(relation);
+  }
+
+  // Whether rows can be read in the order of their positions.
+  Status FindIndex(const std::string& relation) {
+    const sql::PgStatement index{
+        "",
+        "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = "
+        "c.relam JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE "
+        "i.indrelid = " +
+            relation +
+            " AND i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AND "
+            "a.attname::text = $1::text",
+        false};
+    MUSTER_ASSIGN(const sql::PgResult found, Run(index, sql::PgParams().Text(names_.position)));
+    has_index_ = found.rows() > 0;
     return {};
   }
 
@@ -267,6 +294,7 @@ class PostgresTableLog final : public PostgresEventReader {
 
   const EventTable names_;
   TableStatements statements_;
+  bool has_index_ = true;  // on the position
   Mutex mutex_;
   // Writers that may still fill a position up to awaited_for_.
   std::set<std::string> awaited_ GUARDED_BY(mutex_);

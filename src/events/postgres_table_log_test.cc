@@ -92,6 +92,32 @@ TEST_F(PostgresTable, TableOfAnotherLibraryIsReadUnchanged) {
   EXPECT_EQ(log->Append({&append, 1}).error().code, Code::kPermission);
 }
 
+TEST_F(PostgresTable, AReadThatTimesOutNamesTheMissingIndex) {
+  for (const bool has_index : {true, false}) {
+    if (!has_index) {
+      Sql(*session_, "ALTER TABLE " + table_ + " DROP CONSTRAINT " + table_ + "_pkey");
+      // Neither order by position.
+      Sql(*session_, "CREATE INDEX ON " + table_ + " (event_id, global_position)");
+      Sql(*session_, "CREATE INDEX ON " + table_ + " (global_position) WHERE event_type = 'T'");
+    }
+    const auto log = OpenEventLog(
+        Server().Url(), {.slots = 8, .call_timeout = std::chrono::seconds(1), .table = Names()},
+        RealEnv());
+    ASSERT_TRUE(log) << log.error().ToString();
+    // Instead of a table that is large enough.
+    Sql(*session_, "BEGIN");
+    Sql(*session_, "LOCK TABLE " + table_);
+    const auto read = (*log)->Last();
+    Sql(*session_, "ROLLBACK");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, Code::kUnavailable) << read.error().ToString();
+    EXPECT_EQ(read.error().hint.find("CREATE INDEX ON \"" + table_ + "\" (\"global_position\")") !=
+                  std::string::npos,
+              !has_index)
+        << read.error().ToString();
+  }
+}
+
 // Any column names: keywords, our own names, quotes, other alphabets.
 TEST_F(PostgresTable, MayHaveOddNames) {
   const std::string name = R"(odd '"é)" + table_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "replica/read_model.h"
 #include "sql/postgres_copy.h"
 #include "sql/sqlite.h"
@@ -74,6 +76,14 @@ TEST_P(ReadModelContract, ACheckpointKeepsTheMarkOfItsEventUntilAnOperatorMovesI
   slots = *model_->Slots(kInstance);
   EXPECT_EQ(slots[0].mark, events::EventMark{});
   EXPECT_EQ(slots[1].mark, second);
+}
+
+TEST_P(ReadModelContract, NewFilesAreForTheirOwnerOnly) {
+  TakeOver(1);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    using std::filesystem::perms;
+    EXPECT_EQ(entry.status().permissions(), perms::owner_read | perms::owner_write) << entry.path();
+  }
 }
 
 TEST_P(ReadModelContract, TablesOfANewerVersionAreRefused) {

@@ -15,9 +15,7 @@ namespace {
 constexpr milliseconds kLook{200};
 constexpr milliseconds kSwapPatience{60'000};
 
-Error AskedToStop() {
-  return {Code::kCancelled, "asked to stop", "the rebuild continues; call again"};
-}
+Error AskedToStop(const std::string& hint) { return {Code::kCancelled, "asked to stop", hint}; }
 
 std::map<int, int64_t> PositionsOf(const std::vector<SlotState>& slots) {
   std::map<int, int64_t> positions;
@@ -58,9 +56,8 @@ Status Rebuild::CheckNotPaused(const DesiredState& desired) const {
 Status Rebuild::CheckBuiltBy(const std::string& hash, int version) const {
   const std::string own = DefinitionHash(*given_);
   if (hash == own || hash.empty() || own.empty()) return {};
-  return Error{Code::kConflict,
-               Named(version) + " is being built by definition " + hash + ", not by " + own,
-               "drop it with --finish first"};
+  return Error{Code::kConflict, Named(version) + " has definition " + hash + ", not " + own,
+               "drop it with --finish first, or rebuild by its own definition"};
 }
 
 // As it was built, which may differ from what was passed here.
@@ -130,7 +127,9 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
     // Slots appear when a worker acquires them: before that, nothing happens.
     if (left <= lag && slots.size() == static_cast<size_t>(log_.slots())) return {};
     const auto took = env_.MonoNow() - began;
-    if (!env_.Sleep(std::max<MonoTime::duration>(kLook, took * 10), stop)) return AskedToStop();
+    if (!env_.Sleep(std::max<MonoTime::duration>(kLook, took * 10), stop)) {
+      return AskedToStop("workers continue to build " + Named(version) + "; call again");
+    }
   }
 }
 
@@ -219,7 +218,9 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
                           : Named(from) + " does not stop",
                    "is the set running? 'muster replica status' shows how far it is"};
     }
-    if (!env_.Sleep(kLook, stop)) return AskedToStop();
+    if (!env_.Sleep(kLook, stop)) {
+      return AskedToStop(Named(from) + " is still the active one; call again");
+    }
   }
   // From here on readers see the new version, and it performs the side effects.
   return ChangeDesired(store_, set_, name_, [&](DesiredState& desired) -> Status {

@@ -12,7 +12,8 @@ constexpr size_t kMaxStatements = 256;
 
 Result<std::unique_ptr<SqliteModelConnection>> SqliteModelConnection::Open(
     const std::string& path, const std::string& space) {
-  MUSTER_ASSIGN(auto db, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreate, kBusyTimeout));
+  MUSTER_ASSIGN(auto db,
+                sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreatePrivate, kBusyTimeout));
   MUSTER_TRY(sql::MigrateSqliteTables(*db, space, SqliteReadModelTables()));
   return std::unique_ptr<SqliteModelConnection>(new SqliteModelConnection(space, std::move(db)));
 }

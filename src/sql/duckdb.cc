@@ -217,6 +217,11 @@ struct DuckColumn {
 DuckDb::DuckDb(std::unique_ptr<Handles> handles) : handles_(std::move(handles)) {}
 DuckDb::~DuckDb() = default;
 
+Status DuckDb::CheckLibrary() {
+  const Result<DuckLibrary>& library = Library();
+  return library ? Status() : library.error();
+}
+
 Result<std::unique_ptr<DuckDb>> DuckDb::Open(const DuckOptions& options) {
   if (!Library()) return Library().error();
   const DuckLibrary& library = *Library();

@@ -42,6 +42,10 @@ struct DuckOptions {
 class DuckDb {
  public:
   static Result<std::unique_ptr<DuckDb>> Open(const DuckOptions& options);
+
+  // Whether the library can be loaded. kIncompatible: it cannot.
+  static Status CheckLibrary();
+
   ~DuckDb();
   DuckDb(const DuckDb&) = delete;
   DuckDb& operator=(const DuckDb&) = delete;

@@ -12,6 +12,10 @@ bool IsPgLockTimeout(const Error& error) {
   return error.message.find("[55P03]") != std::string::npos;
 }
 
+bool IsPgStatementTimeout(const Error& error) {
+  return error.message.find("[57014]") != std::string::npos;
+}
+
 Code PgCodeOf(std::string_view sqlstate) {
   static constexpr std::pair<std::string_view, Code> kCodes[] = {
       {"08007", Code::kUnknownOutcome},  // transaction resolution unknown

@@ -20,6 +20,9 @@ bool IsPgDeadlock(const Error& error);
 // A lock was not granted within lock_timeout.
 bool IsPgLockTimeout(const Error& error);
 
+// The server ended a statement that took longer than statement_timeout.
+bool IsPgStatementTimeout(const Error& error);
+
 // libpq reports the SQLSTATE of a refused connection only in its verbose message: `connection to
 // server at ... failed: FATAL:  28P01: password authentication failed ...`.
 struct PgConnectRefusal {

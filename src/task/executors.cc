@@ -1,5 +1,6 @@
 #include "muster/executors.h"
 
+#include "sql/duckdb.h"
 #include "states/states.h"
 #include "task/aws/aws_executor.h"
 #include "task/call/exec_executor.h"
@@ -72,5 +73,7 @@ Result<std::vector<SentNotification>> ReadNotifications(store::Store& store, con
   }
   return sent;
 }
+
+Status CheckTransforms() { return sql::DuckDb::CheckLibrary(); }
 
 }  // namespace muster::task

@@ -67,14 +67,15 @@ class Joining {
 
  private:
   Result<std::optional<store::Change>> Create() {
+    MUSTER_ASSIGN(const int64_t start_ms, StartMs());
     const RunBody body{.incarnation = incarnation_,
                        .adopts = spec_.new_incarnation,
                        .source = spec_.source,
                        .sink = spec_.sink,
                        .transforms = spec_.transforms,
                        .selection = spec_.selection,
-                       .created_ms = NowMs(),
-                       .since_ms = NowMs()};
+                       .created_ms = env_.WallNow().time_since_epoch().count(),
+                       .since_ms = start_ms};
     // Written last: a process that finds the run finds everything it needs.
     MUSTER_TRY(BeginPreparation(store_, spec_.name));
     return store::Change::Put(
@@ -91,7 +92,7 @@ class Joining {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
     }
-    body.since_ms = std::max(body.since_ms + 1, NowMs());
+    MUSTER_ASSIGN(body.since_ms, StartMs());
     body.finished = false;  // this incarnation decides what has been done
     body.incarnation = incarnation_;
     body.adopts = true;
@@ -99,7 +100,23 @@ class Joining {
     return store::Change::Put(std::move(stored), store::Due::Never());
   }
 
-  int64_t NowMs() const { return env_.WallNow().time_since_epoch().count(); }
+  // By the store's clock, but later than every run that the store has: that clock may have been set
+  // back, and earlier versions used the creators' clocks. What a run writes has to prevail over
+  // what earlier ones wrote of the same documents.
+  Result<int64_t> StartMs() const {
+    MUSTER_ASSIGN(const WallTime now, store_.Now());
+    int64_t start_ms = now.time_since_epoch().count();
+    for (std::string after;;) {
+      MUSTER_ASSIGN(const std::vector<store::Record> runs,
+                    store_.Scan(kRunKind, "", after, store::kMaxBatch));
+      for (const store::Record& run : runs) {
+        const auto body = RunBody::FromJson(run.body);
+        if (body) start_ms = std::max(start_ms, body->since_ms + 1);
+      }
+      if (runs.size() < static_cast<size_t>(store::kMaxBatch)) return start_ms;
+      after = runs.back().key;
+    }
+  }
 
   store::Store& store_;
   Env& env_;

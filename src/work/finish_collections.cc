@@ -56,6 +56,39 @@ Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
   return {};
 }
 
+// Documents that the items wrote, by collection: each once, so without items that follow others,
+// which write documents again that have changed.
+Result<std::map<std::string, int64_t>> CountWritten(WorkCoordinator& coordinator) {
+  std::map<std::string, int64_t> written;
+  for (std::string after;;) {
+    MUSTER_ASSIGN(
+        const std::vector<store::Record> records,
+        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
+    for (const store::Record& record : records) {
+      const auto item = ItemBody::FromJson(record.body);
+      if (!item || item->partition.follows) continue;
+      written[item->partition.collection] += item->progress.counts.written;
+    }
+    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return written;
+    after = records.back().key;
+  }
+}
+
+// Of collections that share a target, none may have replaced documents of another.
+Status CheckMerges(WorkCoordinator& coordinator, const pipeline::Pipeline& pipeline,
+                   const std::set<std::string>& collections) {
+  const auto merged =
+      pipeline::MergedCollections(pipeline, {collections.begin(), collections.end()});
+  if (merged.empty()) return {};
+  MUSTER_ASSIGN(auto by_collection, CountWritten(coordinator));
+  for (const auto& [place, ones] : merged) {
+    int64_t written = 0;
+    for (const std::string& one : ones) written += by_collection[one];
+    MUSTER_TRY(pipeline::CheckMerged(pipeline, ones, written));
+  }
+  return {};
+}
+
 Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<store::Record> record,
                 coordinator.store().Get(kRunKind, coordinator.run()));
@@ -116,6 +149,7 @@ Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
   }
   MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
   for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
+  MUSTER_TRY(CheckMerges(coordinator, pipeline, complete));
   MUSTER_TRY(coordinator.targets().CheckAll(pipeline.sink, run.incarnation));
   if (!coordinator.quarantined().empty()) return true;
   return coordinator.End();

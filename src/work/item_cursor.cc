@@ -1,5 +1,7 @@
 #include "work/item_cursor.h"
 
+#include <utility>
+
 #include "core/planted_bug.h"
 #include "work/target_check.h"
 
@@ -20,7 +22,12 @@ ItemCursor::ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipelin
 
 // A fifth of the lease is reserved for the hand-over.
 pipeline::Patience ItemCursor::NextPatience() {
-  return {.deadline = item_.deadline() - coordinator_.terms().lease / 5, .stop = stops_.abort};
+  return {.deadline = item_.deadline() - coordinator_.terms().lease / 5,
+          .stop = stops_.abort,
+          .waits = [this](const Error& why) {
+            waits_ = true;
+            observer_.Waits("the " + std::string(PartyName(Party::kSink)) + ": " + why.message);
+          }};
 }
 
 bool ItemCursor::NearTheEnd() const {
@@ -30,6 +37,7 @@ bool ItemCursor::NearTheEnd() const {
 Status ItemCursor::Advance(pipeline::Progress& progress, pipeline::Writer& writer,
                            pipeline::Rest& rest) {
   acknowledged_ = progress;
+  if (std::exchange(waits_, false)) observer_.Waits("");
   observer_.Advanced(item_, progress);
   const WorkTerms& terms = coordinator_.terms();
   const MonoTime now = coordinator_.env().MonoNow();

@@ -37,6 +37,7 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   const MonoTime began_;
   MonoTime saved_at_;
   pipeline::Progress acknowledged_;
+  bool waits_ = false;  // the sink retries
 };
 
 }  // namespace muster::work

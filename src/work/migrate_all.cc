@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "core/interrupt.h"
 #include "core/mutex.h"
+#include "core/wait_watch.h"
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
+#include "work/call_watch.h"
 #include "work/target_check.h"
 
 namespace muster::work {
@@ -63,44 +67,95 @@ class PreparedSink final : public pipeline::SinkWrapper {
   Status Finish(const std::string& /*collection*/) override { return {}; }
 };
 
-// Adds up the items of one collection, and passes their progress on.
-class CollectionWatch final : public WorkObserver {
+// Adds up the items of a collection, and passes their progress on. Serialises the calls of the
+// observer.
+class MigrationWatch final : public WorkObserver {
  public:
-  explicit CollectionWatch(MigrationObserver& observer) : observer_(observer) {}
+  explicit MigrationWatch(MigrationObserver& observer) : observer_(observer) {}
 
+  void Prepared(const std::vector<pipeline::TargetChange>& changes) {
+    const MutexLock lock(mutex_);
+    observer_.Prepared(changes);
+  }
+  void Start(const std::string& collection, const std::vector<Partition>& partitions) {
+    const MutexLock lock(mutex_);
+    counts_ = {};
+    observer_.CollectionStarted(collection, partitions);
+  }
   void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     const MutexLock lock(mutex_);
+    known_.clear();
+    unanswered_.clear();
+    ShowWait();
     observer_.Advanced(item.partition(), progress);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
     if (outcome != ShardOutcome::kCompleted) return;
     const MutexLock lock(mutex_);
     counts_ += item.progress().counts;
+    const Partition& partition = item.partition();
+    if (!partition.follows) written_once_[partition.collection] += item.progress().counts.written;
   }
-
-  Counts counts() {
+  Counts End(const std::string& collection) {
     const MutexLock lock(mutex_);
+    observer_.CollectionEnded(collection, counts_);
     return counts_;
   }
 
+  // Documents of a collection, without those that were written again by items which follow others.
+  int64_t WrittenOnce(const std::string& collection) {
+    const MutexLock lock(mutex_);
+    return written_once_[collection];
+  }
+
+  // By the engine, which knows why.
+  void Waits(const std::string& what) override {
+    const MutexLock lock(mutex_);
+    known_ = what;
+    if (what.empty()) unanswered_.clear();
+    ShowWait();
+  }
+  void HasNotAnswered(const std::string& what) {
+    const MutexLock lock(mutex_);
+    unanswered_ = what;
+    ShowWait();
+  }
+
  private:
+  // Repeated while it lasts: nothing else would make the observer show that time passes.
+  void ShowWait() REQUIRES(mutex_) {
+    const std::string& what = known_.empty() ? unanswered_ : known_;
+    const bool waited = std::exchange(waits_, !what.empty());
+    if (waited || waits_) observer_.Waits(what);
+  }
+
   MigrationObserver& observer_;
-  Mutex mutex_;  // also serialises calls of the observer
-  Counts counts_ GUARDED_BY(mutex_);
+  Mutex mutex_;
+  Counts counts_ GUARDED_BY(mutex_);                                // of the current collection
+  std::map<std::string, int64_t> written_once_ GUARDED_BY(mutex_);  // by collection
+  std::string known_ GUARDED_BY(mutex_);
+  std::string unanswered_ GUARDED_BY(mutex_);
+  bool waits_ GUARDED_BY(mutex_) = false;  // as the observer knows
 };
 
 class StandaloneMigration {
  public:
   StandaloneMigration(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
                       MigrationObserver& observer, std::stop_token stop)
-      : pipeline_(pipeline),
+      : calls_(pipeline.env),
+        source_(NewWatchedSource(pipeline.source, calls_)),
+        sink_(NewWatchedSink(pipeline.sink, calls_)),
+        pipeline_{pipeline.env,          *source_,          pipeline.transforms, *sink_,
+                  pipeline.dead_letters, pipeline.throttle, pipeline.options},
         options_(options),
         observer_(observer),
         stop_(std::move(stop)),
         // Never resumed, so its name does not matter.
         run_("standalone-" + pipeline.env.NewId()),
         store_(store::NewMemoryStore(pipeline.env)),
-        targets_(*store_, run_) {}
+        targets_(*store_, run_),
+        waits_([this] { return calls_.Look(); },
+               [this](const std::string& what) { observer_.HasNotAnswered(what); }, pipeline.env) {}
 
   Result<Counts> Run() {
     MUSTER_ASSIGN(const std::vector<Collection> collections, Prepare());
@@ -115,6 +170,7 @@ class StandaloneMigration {
       MUSTER_TRY(CheckTarget(target));
       MUSTER_TRY(pipeline_.sink.Finish(target));
     }
+    MUSTER_TRY(CheckMerges(collections));
     return total;
   }
 
@@ -134,7 +190,7 @@ class StandaloneMigration {
   // A run of its own, so that collections follow one another.
   Result<Counts> Migrate(const Collection& collection) {
     MUSTER_ASSIGN(const std::vector<Partition> partitions, Start(collection));
-    observer_.CollectionStarted(collection.name, partitions);
+    observer_.Start(collection.name, partitions);
     StartedCollection source(pipeline_.source, collection, partitions);
     PreparedSink sink(pipeline_.sink);
     pipeline::Pipeline pipeline{
@@ -147,12 +203,22 @@ class StandaloneMigration {
         .worker = "standalone",
         .slots = static_cast<int>(std::min<size_t>(most, std::max(options_.shard_concurrency, 1)))};
     const std::unique_ptr<store::Store> store = store::NewMemoryStore(pipeline_.env);
-    CollectionWatch watch(observer_);
-    MUSTER_ASSIGN(const WorkerReport report, RunWorker(*store, pipeline, options, watch, stop_));
+    MUSTER_ASSIGN(const WorkerReport report,
+                  RunWorker(*store, pipeline, options, observer_, stop_));
     if (!report.all_done) return Error{Code::kCancelled, "stopped on request"};
-    const Counts counts = watch.counts();
-    observer_.CollectionEnded(collection.name, counts);
-    return counts;
+    return observer_.End(collection.name);
+  }
+
+  // Of collections that share a target, none may have replaced documents of another.
+  Status CheckMerges(const std::vector<Collection>& collections) {
+    std::vector<std::string> names;
+    for (const Collection& one : collections) names.push_back(one.name);
+    for (const auto& [place, ones] : pipeline::MergedCollections(pipeline_, names)) {
+      int64_t written = 0;
+      for (const std::string& one : ones) written += observer_.WrittenOnce(one);
+      MUSTER_TRY(pipeline::CheckMerged(pipeline_, ones, written));
+    }
+    return {};
   }
 
   Result<std::vector<Partition>> Start(const Collection& collection) {
@@ -175,13 +241,17 @@ class StandaloneMigration {
     return targets_.Check(pipeline_.sink, run_, target);
   }
 
-  pipeline::Pipeline& pipeline_;
+  CallWatch calls_;
+  const std::unique_ptr<pipeline::Source> source_;
+  const std::unique_ptr<pipeline::Sink> sink_;
+  pipeline::Pipeline pipeline_;
   const MigrateAllOptions& options_;
-  MigrationObserver& observer_;
+  MigrationWatch observer_;
   const std::stop_token stop_;
   const std::string run_;
   const std::unique_ptr<store::Store> store_;  // of the targets' identities
   TargetCheck targets_;
+  const WaitWatch waits_;  // last: uses the other members
 };
 
 }  // namespace

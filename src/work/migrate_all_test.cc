@@ -5,10 +5,13 @@
 #include <functional>
 #include <set>
 
+#include "core/env_wrapper.h"
+#include "core/mutex.h"
 #include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "pipeline/flow/wrappers.h"
+#include "support/await.h"
 #include "support/migrate.h"
 
 namespace muster::work {
@@ -37,6 +40,17 @@ class Listener final : public MigrationObserver {
     events.push_back("end " + collection + " " + std::to_string(counts.written));
   }
 
+  void Waits(const std::string& what) override {
+    const MutexLock lock(mutex);
+    waits.push_back(what);
+  }
+  std::vector<std::string> Waited() {
+    const MutexLock lock(mutex);
+    return waits;
+  }
+
+  Mutex mutex;
+  std::vector<std::string> waits;
   std::vector<std::string> events;
   std::vector<int> shards;  // in the order of their batches
   int advances = 0;
@@ -74,6 +88,60 @@ class LiveSource final : public pipeline::SourceWrapper {
   std::atomic<int> times_counted = 0;
 };
 
+// Runs `before` ahead of each write.
+class StallingSink final : public pipeline::SinkWrapper {
+ public:
+  using Before = std::function<void(const pipeline::Patience& patience)>;
+  StallingSink(Sink& inner, Before before) : SinkWrapper(inner), before_(std::move(before)) {}
+
+  Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& collection,
+                                                 const pipeline::Fence& fence) override {
+    MUSTER_ASSIGN(auto writer, SinkWrapper::Open(collection, fence));
+    return std::make_unique<StallingWriter>(std::move(writer), before_);
+  }
+
+ private:
+  class StallingWriter final : public pipeline::WriterWrapper {
+   public:
+    StallingWriter(std::unique_ptr<Writer> inner, const Before& before)
+        : WriterWrapper(std::move(inner)), before_(before) {}
+    Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
+                                                 const Progress& after,
+                                                 const pipeline::Patience& patience) override {
+      before_(patience);
+      return WriterWrapper::Write(batch, after, patience);
+    }
+
+   private:
+    const Before& before_;
+  };
+
+  const Before before_;
+};
+
+// Runs `before` ahead of each list of partitions.
+class StallingSource final : public pipeline::SourceWrapper {
+ public:
+  StallingSource(Source& inner, std::function<void()> before)
+      : SourceWrapper(inner), before_(std::move(before)) {}
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    before_();
+    return inner().Partitions(collection);
+  }
+
+ private:
+  const std::function<void()> before_;
+};
+
+// So that a call that takes long is noticed soon.
+class ShortPauses final : public EnvWrapper {
+ public:
+  ShortPauses() : EnvWrapper(RealEnv()) {}
+  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
+    return inner().Sleep(duration / 1000, std::move(stop));
+  }
+};
+
 class MigrateAllTest : public ::testing::Test {
  protected:
   MigrateAllTest() {
@@ -91,10 +159,18 @@ class MigrateAllTest : public ::testing::Test {
   Result<Counts> RunWith(pipeline::Source& source, pipeline::Sink& sink,
                          const MigrateAllOptions& options, std::stop_token stop = {}) {
     pipeline::Pipeline pipeline{
-        RealEnv(), source, *plan_, sink, letters_, throttle_, {.limits = {.max_docs = 7}}};
+        env_, source, *plan_, sink, letters_, throttle_, {.limits = {.max_docs = 7}}};
     return MigrateAll(pipeline, options, listener_, stop);
   }
 
+  // Whether the observer was notified of a wait for `party` that ends.
+  bool WaitedFor(const std::string& party) {
+    const auto waits = listener_.Waited();
+    return std::any_of(waits.begin(), waits.end(),
+                       [&](const std::string& what) { return what.starts_with("the " + party); });
+  }
+
+  ShortPauses env_;
   pipeline::MemorySource source_{30};
   pipeline::MemorySink sink_;
   testing::NoDeadLetters letters_;
@@ -243,6 +319,43 @@ TEST_F(MigrateAllTest, EvaluatingChangesNothing) {
   ASSERT_TRUE(changes);
   EXPECT_EQ(changes->size(), 3U);
   EXPECT_EQ(pipeline::PrepareCollections(pipeline, {}, true)->size(), 3U);
+}
+
+TEST_F(MigrateAllTest, SaysWhenTheSinkDoesNotAnswer) {
+  StallingSink sink(sink_, [this](const pipeline::Patience&) {
+    testing::Await([this] { return WaitedFor("sink, which has not answered for "); });
+  });
+  ASSERT_TRUE(RunWith(source_, sink, {}));
+  EXPECT_TRUE(WaitedFor("sink, which has not answered for "));
+  EXPECT_EQ(listener_.Waited().back(), "");
+}
+
+TEST_F(MigrateAllTest, SaysWhenTheSourceDoesNotAnswer) {
+  StallingSource source(source_, [this] {
+    testing::Await([this] { return WaitedFor("source, which has not answered for "); });
+  });
+  ASSERT_TRUE(RunWith(source, sink_, {}));
+  EXPECT_TRUE(WaitedFor("source, which has not answered for "));
+}
+
+TEST_F(MigrateAllTest, SaysWhyTheSinkRetriesUntilItDoesNot) {
+  const std::string busy = "the sink: it is too busy";
+  const auto said = [&] {
+    const auto waits = listener_.Waited();
+    return std::count(waits.begin(), waits.end(), busy);
+  };
+  std::atomic<bool> once = false;
+  StallingSink sink(sink_, [&](const pipeline::Patience& patience) {
+    if (once.exchange(true)) return;
+    patience.waits(Error{Code::kUnavailable, "it is too busy"});
+    testing::Await([&] { return said() > 3; });
+  });
+  ASSERT_TRUE(RunWith(source_, sink, {}));
+  EXPECT_GT(said(), 3);
+  const auto waits = listener_.Waited();
+  const auto last = std::find(waits.rbegin(), waits.rend(), busy);
+  ASSERT_NE(last, waits.rbegin()) << "it still waits";
+  EXPECT_EQ(*std::prev(last), "") << "not even for an answer";
 }
 
 }  // namespace

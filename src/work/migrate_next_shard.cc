@@ -32,13 +32,35 @@ bool IsPrefix(const std::vector<std::string>& shorter, const std::vector<std::st
          std::equal(shorter.begin(), shorter.end(), longer.begin());
 }
 
+// Adds to letters where their item is in the order of versions, so that a redrive without the store
+// knows, too.
+class ItemLetters final : public pipeline::DeadLetters {
+ public:
+  ItemLetters(pipeline::DeadLetters& letters, const WorkItem& item)
+      : letters_(letters), item_(item) {}
+
+  Status Add(const pipeline::DeadLetter& letter) override {
+    pipeline::DeadLetter ordered = letter;
+    ordered.since_ms = item_.fence().since_ms;
+    ordered.follows = item_.partition().follows;
+    return letters_.Add(ordered);
+  }
+  Status Flush() override { return letters_.Flush(); }
+
+ private:
+  pipeline::DeadLetters& letters_;
+  const WorkItem& item_;
+};
+
 // Migrates one acquired item and settles the outcome.
 class ItemMigration {
  public:
   ItemMigration(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, WorkObserver& observer,
                 const StopRequests& stops, LeasedItem& item)
       : coordinator_(coordinator),
-        pipeline_(pipeline),
+        letters_(pipeline.dead_letters, item),
+        pipeline_{pipeline.env, pipeline.source,   pipeline.transforms, pipeline.sink,
+                  letters_,     pipeline.throttle, pipeline.options},
         observer_(observer),
         stops_(stops),
         item_(item) {}
@@ -256,7 +278,8 @@ class ItemMigration {
   }
 
   WorkCoordinator& coordinator_;
-  pipeline::Pipeline& pipeline_;
+  ItemLetters letters_;
+  pipeline::Pipeline pipeline_;
   WorkObserver& observer_;
   const StopRequests& stops_;
   LeasedItem& item_;

@@ -180,12 +180,12 @@ class Redrive {
     return {};
   }
 
-  // Finds the items that followed others.
+  // Finds the items that followed others, for letters that do not say so themselves.
   Status FindFollowers(const std::string& run, Step& step) {
     if (step.run.incarnation.empty()) return {};
     std::set<std::string> items;
     for (const auto& [group, letters] : log_->letters()) {
-      if (group.run != run) continue;
+      if (group.run != run || group.since_ms != 0) continue;
       for (const pipeline::LetterPlace& letter : letters) items.insert(letter.item);
     }
     for (const std::string& item : items) {
@@ -215,7 +215,7 @@ class Redrive {
       }
       // A follower has read its documents later than the items before it.
       const auto replaces = [&](const pipeline::LetterPlace& letter) {
-        return IsSettled(step, letter) || step.followers.contains(letter.item);
+        return IsSettled(step, letter) || letter.follows || step.followers.contains(letter.item);
       };
       // Without a lease each is an item of its own, and has no record that must stay small.
       const size_t most = step.lease ? kPageLetters : letters.size() + 1;
@@ -230,7 +230,8 @@ class Redrive {
   Status SettleLeftPage(Step& step) {
     RedrivePageBody left = step.lease->page();
     if (left.letters.empty()) return {};
-    MUSTER_ASSIGN(const auto writer, sink_->Open(left.target, FenceOf(step, /*replaces=*/false)));
+    MUSTER_ASSIGN(const auto writer,
+                  sink_->Open(left.target, FenceOf(step, step.run.since_ms, /*replaces=*/false)));
     const std::optional<pipeline::Progress>& known = writer->Known();
     if (known && PageOf(*known) == left.number) {
       // The one that wrote it may not have lived to make it durable.
@@ -258,13 +259,13 @@ class Redrive {
 
   // Letters are part of their run's order. They yield to what its items have written of the same
   // documents, or followers if the letters are theirs, and to every later migration.
-  pipeline::Fence FenceOf(const Step& step, bool replaces) {
+  pipeline::Fence FenceOf(const Step& step, int64_t since_ms, bool replaces) {
     pipeline::Fence fence{.run = name_,
                           .incarnation = name_,
                           .alone = true,
                           .item = kRedriveItem,
                           .origin = kRedriveItem,
-                          .since_ms = step.run.since_ms,
+                          .since_ms = since_ms,
                           .rank = replaces ? pipeline::kFirstFollowerRank : 0,
                           .yields = true};
     if (!step.lease) {
@@ -286,7 +287,9 @@ class Redrive {
     const RedrivePlan plan(*transforms_, group);
     MUSTER_ASSIGN(const auto file,
                   pipeline::OpenDeadLetters(AgainPathOf(request_.letters), group.run));
-    AgainLetters again(*file, page.letters, step.lease_or_null());
+    // Letters of earlier versions have no start of their own.
+    const int64_t since_ms = group.since_ms != 0 ? group.since_ms : step.run.since_ms;
+    AgainLetters again(*file, page.letters, since_ms, step.lease_or_null());
     pipeline::Throttle throttle(env_);
     pipeline::Pipeline pipeline{.env = env_,
                                 .source = source,
@@ -300,13 +303,14 @@ class Redrive {
     targets_.insert(target.name);
     MUSTER_TRY(sink_->Prepare(target, false));
     // With --all after a loss of records it is unknown which letters were written before.
-    MUSTER_ASSIGN(auto writer,
-                  sink_->Open(target.name, FenceOf(step, page.replaces || step.replaces_all)));
+    MUSTER_ASSIGN(
+        auto writer,
+        sink_->Open(target.name, FenceOf(step, since_ms, page.replaces || step.replaces_all)));
     if (step.lease && !step.replaces_all && HasLostRecords(*writer, step)) {
       if (!request_.all) return LostRecords(step.lease->run());
       step.replaces_all = true;
       writer.reset();
-      MUSTER_ASSIGN(writer, sink_->Open(target.name, FenceOf(step, true)));
+      MUSTER_ASSIGN(writer, sink_->Open(target.name, FenceOf(step, since_ms, true)));
     }
     pipeline::Partition partition{.collection = page.collection};
     if (step.lease) {

@@ -112,10 +112,10 @@ class PageCursor final : public pipeline::WorkItemCursor {
 // are: also in the lease, before the sink commits without them. Used by one thread.
 class AgainLetters final : public pipeline::DeadLetters {
  public:
-  // `lease` may be null.
+  // Of a run's incarnation that started at `since_ms`. `lease` may be null.
   AgainLetters(pipeline::DeadLetters& letters, const std::vector<pipeline::LetterPlace>& taken,
-               RedriveLease* lease)
-      : letters_(letters), taken_(taken), lease_(lease) {
+               int64_t since_ms, RedriveLease* lease)
+      : letters_(letters), taken_(taken), since_ms_(since_ms), lease_(lease) {
     for (size_t i = 0; i < taken.size(); ++i) indices_[PositionOf(taken[i])] = i;
   }
 
@@ -149,13 +149,16 @@ class AgainLetters final : public pipeline::DeadLetters {
                              .item = place.item,
                              .document = document,
                              .reason = letter.reason,
-                             .transformed = letter.transformed}));
+                             .transformed = letter.transformed,
+                             .since_ms = since_ms_,
+                             .follows = place.follows}));
     failed_.insert(index);
     return {};
   }
 
   pipeline::DeadLetters& letters_;
   const std::vector<pipeline::LetterPlace>& taken_;
+  const int64_t since_ms_;
   RedriveLease* const lease_;
   std::map<std::string, size_t> indices_;  // by position
   std::set<size_t> failed_;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include "core/json.h"
@@ -23,7 +25,7 @@ constexpr int64_t kSinceMs = 1'000;
 
 class RedriveTest : public ::testing::Test {
  protected:
-  // Every index exists and accepts all documents, except those of `conflicts`.
+  // Every index exists and accepts all documents, except those of `refused` and `conflicts`.
   testing::HttpServerReply Serve(const HttpServerRequest& request) {
     const size_t end = request.target.find_first_of("/?", 1);
     const std::string index = request.target.substr(1, end - 1);
@@ -47,9 +49,14 @@ class RedriveTest : public ::testing::Test {
       } else {
         written_[index + "/" + id] = version;
       }
+      if (refused_.contains(id)) {
+        item = {{"status", 400}, {"error", {{"type", "mapper_parsing_exception"}, {"reason", ""}}}};
+        written_.erase(index + "/" + id);
+      }
       items.push_back({{"index", item}});
     }
-    return Answer(200, ToJsonText({{"errors", !conflicts_.empty()}, {"items", items}}));
+    return Answer(
+        200, ToJsonText({{"errors", !conflicts_.empty() || !refused_.empty()}, {"items", items}}));
   }
 
   std::string Sink(const std::string& index = "") const {
@@ -93,6 +100,22 @@ class RedriveTest : public ::testing::Test {
     return RedriveDeadLetters(request, RealEnv(), {});
   }
 
+  // A standalone migration of documents with these ids, in a file.
+  Result<pipeline::Counts> Migrate(const std::vector<std::string>& ids) {
+    std::ofstream file(folder_.At("books.jsonl"));
+    for (const std::string& id : ids) file << R"({"id":")" << id << R"("})" << '\n';
+    file.close();
+    MUSTER_ASSIGN(const auto source,
+                  pipeline::OpenSource("jsonl:" + folder_.At("books.jsonl?id=id"), RealEnv()));
+    MUSTER_ASSIGN(const auto sink, pipeline::OpenSink(Sink(), RealEnv()));
+    MUSTER_ASSIGN(const auto transforms, pipeline::ParseTransforms("", ""));
+    MUSTER_ASSIGN(const auto letters, pipeline::OpenDeadLetters(file_, pipeline::kStandaloneRun));
+    pipeline::Throttle throttle(RealEnv());
+    pipeline::Pipeline pipeline{RealEnv(), *source, *transforms, *sink, *letters, throttle};
+    MigrationObserver nothing;
+    return MigrateAll(pipeline, {}, nothing, {});
+  }
+
   static int64_t Version(int64_t since_ms, int64_t rank) { return 2 * since_ms << 20 | rank << 8; }
 
   const testing::TemporaryFolder folder_;
@@ -100,6 +123,7 @@ class RedriveTest : public ::testing::Test {
   const std::unique_ptr<store::Store> store_ = store::NewMemoryStore(RealEnv());
   std::mutex mutex_;
   std::map<std::string, int64_t> conflicts_;  // current versions, by id
+  std::set<std::string> refused_;             // ids
   std::map<std::string, int64_t> written_;    // versions, by index/id
   HttpServer server_{[this](const HttpServerRequest& request) { return Serve(request); }};
 };
@@ -131,6 +155,27 @@ TEST_F(RedriveTest, LaterVersionsInTheTargetAreLeftAlone) {
   EXPECT_EQ(report->counts.written, 1);
   EXPECT_EQ(report->counts.skipped, 2);
   EXPECT_EQ(report->counts.failed, 0);
+}
+
+TEST_F(RedriveTest, LettersOfAStandaloneMigrationHaveItsVersions) {
+  refused_ = {"b", "c"};
+  const auto counts = Migrate({"a", "b", "c"});
+  ASSERT_TRUE(counts) << counts.error().ToString();
+  EXPECT_EQ(counts->failed, 2);
+  const int64_t version = written_.at("books/a");
+  ASSERT_GT(version, 0);
+  const int64_t since_ms = version >> 21;
+
+  refused_ = {"b"};
+  conflicts_["c"] = Version(since_ms + 5, 1);  // by a later migration
+  const auto report = Redrive(Sink());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.failed, 1);
+  EXPECT_EQ(report->counts.skipped, 1);
+  // Also of those that failed again.
+  refused_.clear();
+  ASSERT_TRUE(RedriveDeadLetters({.letters = AgainPathOf(file_), .sink = Sink()}, RealEnv(), {}));
+  EXPECT_EQ(written_.at("books/b"), Version(since_ms, 0));
 }
 
 TEST_F(RedriveTest, LettersOfSeveralTargetsAreNotMergedUnlessTheirRunDidSo) {

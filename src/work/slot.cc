@@ -36,7 +36,9 @@ class Slot {
       if (waits.empty()) waits = prepare_waits_;
       const bool is_idle = outcome && *outcome == ShardOutcome::kNothingDue;
       if (waits.empty() && is_idle) waits = coordinator_.HeldByOthers();
-      observer_.Waits(waits);
+      // An idle slot says nothing about what the others wait for.
+      if (!is_idle || !waits.empty() || said_wait_) observer_.Waits(waits);
+      said_wait_ = !waits.empty();
       if (!outcome) {
         // The store of a run that is alone never fails, so this is the source or the sink.
         if (!IsTransient(outcome.error().code) || coordinator_.alone()) return outcome.error();
@@ -87,6 +89,7 @@ class Slot {
   bool was_prepared_ = false;  // source and sink have been verified
   int failures_ = 0;
   std::string prepare_waits_;  // what the preparation waits for
+  bool said_wait_ = false;     // by this slot, to the observer
 };
 
 }  // namespace

@@ -96,6 +96,37 @@ Status CheckCount(Source& source, const std::string& collection,
                "what differs"};
 }
 
+std::map<std::string, std::vector<std::string>> MergedCollections(
+    const Pipeline& pipeline, const std::vector<std::string>& collections) {
+  std::map<std::string, std::vector<std::string>> places;
+  for (const std::string& one : collections) {
+    places[pipeline.sink.Place(pipeline.transforms.TargetName(one))].push_back(one);
+  }
+  std::erase_if(places, [](const auto& place) { return place.second.size() < 2; });
+  return places;
+}
+
+Status CheckMerged(const Pipeline& pipeline, const std::vector<std::string>& collections,
+                   int64_t written) {
+  // Deletes count as written.
+  if (pipeline.source.HasDeletes()) return {};
+  const std::string target = pipeline.transforms.TargetName(collections.front());
+  MUSTER_ASSIGN(const std::optional<int64_t> count, pipeline.sink.CountDocuments(target));
+  if (!count || *count >= written) return {};
+  constexpr size_t kNamed = 5;
+  std::string names;
+  for (size_t i = 0; i < std::min(collections.size(), kNamed); ++i) {
+    names += (i == 0 ? "" : ", ") + collections[i];
+  }
+  if (collections.size() > kNamed) names += ", …";
+  return Error{Code::kCorrupt,
+               pipeline.sink.Place(target) + " has " + std::to_string(*count) + " documents, but " +
+                   std::to_string(written) + " were written to it from " + names +
+                   ": documents with the same id have replaced each other",
+               "these collections cannot be merged as they are: migrate each to its own target "
+               "(rename_index), or change the ids first"};
+}
+
 Result<std::vector<TargetChange>> PrepareCollections(Pipeline& pipeline,
                                                      const CollectionFilter& allowed,
                                                      bool evaluate) {

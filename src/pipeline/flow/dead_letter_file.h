@@ -29,6 +29,8 @@ inline constexpr char kItem[] = "item";
 inline constexpr char kId[] = "id";
 inline constexpr char kRouting[] = "routing";
 inline constexpr char kPosition[] = "position";
+inline constexpr char kSinceMs[] = "since_ms";
+inline constexpr char kFollows[] = "follows";
 inline constexpr char kDeleted[] = "deleted";
 inline constexpr char kNullIsJson[] = "null_is_json";
 inline constexpr char kDocumentVersion[] = "version";
@@ -56,6 +58,7 @@ struct LetterGroup {
   std::string run;
   std::string target;       // empty: written by a version that did not record it
   bool transformed = true;  // the documents have already been transformed
+  int64_t since_ms = 0;     // start of the run's incarnation; 0: from a version without it
 
   auto operator<=>(const LetterGroup&) const = default;
 };
@@ -66,6 +69,7 @@ struct LetterPlace {
   std::string item = {};
   std::string position = {};  // of its document in the source, escaped
   bool deleted = false;
+  bool follows = false;  // it was read after others of its shard
   // Identifies the failed document within its run: the same in every file, however often it fails
   // and however the rest of the line is edited.
   uint64_t identity = 0;

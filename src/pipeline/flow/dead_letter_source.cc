@@ -16,6 +16,8 @@ namespace muster::pipeline {
 namespace {
 
 constexpr int64_t kMaxNamed = 10;
+// The latest start that versions of documents have room for.
+constexpr int64_t kLatestMs = (int64_t{1} << 42) - 1;
 
 struct Letter {
   LetterGroup group;
@@ -73,11 +75,15 @@ Result<std::optional<Letter>> Parse(const std::string& line, const std::string& 
   letter.place.identity = IdentityOf(letter);
   if (letter.place.collection.empty() ||
       !Take(head, letter_fields::kTransformed, letter.group.transformed) ||
+      !Take(head, letter_fields::kSinceMs, letter.group.since_ms) ||
+      !Take(head, letter_fields::kFollows, letter.place.follows) ||
       !Take(head, letter_fields::kDeleted, letter.place.deleted) ||
       !Take(head, letter_fields::kDocumentVersion, letter.version) ||
       !Take(head, letter_fields::kNullIsJson, letter.null_is_json)) {
     return std::optional<Letter>();
   }
+  if (letter.group.since_ms < 0 || letter.group.since_ms > kLatestMs)
+    return std::optional<Letter>();
   if (!parts->document.empty()) {
     letter.body = parts->document;
     // A torn letter with another appended to its line passes the checks so far.

@@ -54,6 +54,9 @@ class DeadLetterFile final : public DeadLetters {
     AppendText(line, letter_fields::kId, document.id);
     AppendText(line, letter_fields::kRouting, document.routing);
     AppendText(line, letter_fields::kPosition, EscapeBytes(document.position));
+    if (letter.since_ms != 0)
+      AppendRaw(line, letter_fields::kSinceMs, std::to_string(letter.since_ms));
+    if (letter.follows) AppendRaw(line, letter_fields::kFollows, "true");
     if (document.deleted) AppendRaw(line, letter_fields::kDeleted, "true");
     if (document.null_is_json) AppendRaw(line, letter_fields::kNullIsJson, "true");
     if (document.version != 0)

@@ -46,14 +46,16 @@ TEST_F(DeadLettersTest, ALetterContainsEverything) {
                                .item = "orders__0__0",
                                .document = document,
                                .reason = "the sink says \"no\"",
-                               .transformed = true}));
+                               .transformed = true,
+                               .since_ms = 1000,
+                               .follows = true}));
   ASSERT_TRUE((*letters)->Flush());
   ASSERT_EQ(Lines().size(), 1U);
-  EXPECT_EQ(
-      Lines()[0],
-      R"({"v":1,"run":"nightly","collection":"orders","target":"sales","transformed":true,)"
-      R"("item":"orders__0__0","id":"7","routing":"eu","position":"0042","error":"the sink says \"no\"",)"
-      R"("document":{"price": 1.0}})");
+  EXPECT_EQ(Lines()[0],
+            R"({"v":1,"run":"nightly","collection":"orders","target":"sales","transformed":true,)"
+            R"("item":"orders__0__0","id":"7","routing":"eu","position":"0042","since_ms":1000,)"
+            R"("follows":true,"error":"the sink says \"no\"",)"
+            R"("document":{"price": 1.0}})");
 }
 
 TEST_F(DeadLettersTest, WhatIsNoJsonIsKeptAsBase64) {

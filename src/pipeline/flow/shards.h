@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -31,6 +32,15 @@ Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& col
 Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
                                                   const std::vector<Collection>& collections,
                                                   bool evaluate);
+
+// The collections that share a target with others, by their place in the sink.
+std::map<std::string, std::vector<std::string>> MergedCollections(
+    const Pipeline& pipeline, const std::vector<std::string>& collections);
+
+// kCorrupt: the target that these collections share has fewer documents than were written to it, so
+// some have replaced others. `written`: without repeats of the same document.
+Status CheckMerged(const Pipeline& pipeline, const std::vector<std::string>& collections,
+                   int64_t written);
 
 // Whether the sink writes files. These are complete once their collection is finished: nothing can
 // be added to them later.

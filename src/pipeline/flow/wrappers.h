@@ -112,6 +112,9 @@ class SinkWrapper : public Sink {
   Result<std::string> TableId(const std::string& collection) override {
     return inner_.TableId(collection);
   }
+  Result<std::optional<int64_t>> CountDocuments(const std::string& collection) override {
+    return inner_.CountDocuments(collection);
+  }
   BatchLimits PreferredLimits() const override { return inner_.PreferredLimits(); }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     return inner_.Open(collection, fence);

@@ -308,6 +308,7 @@ Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Pat
     if (left.empty()) break;
     const auto wait = std::max<std::chrono::nanoseconds>(backoff.Next(), round.retry_after);
     if (now + wait >= patience.deadline || now - progress > kHopeless) return round.why;
+    if (patience.waits) patience.waits(round.why);
     if (!env_.Sleep(wait, patience.stop)) {
       return Error{Code::kCancelled, "stopped while " + std::to_string(left.size()) +
                                          " documents were not accepted yet"};

@@ -106,6 +106,17 @@ TEST_F(BulkTest, OnlyRejectedDocumentsAreResent) {
   EXPECT_EQ(kept_.size(), 3U);
 }
 
+TEST_F(BulkTest, TheCallerIsToldWhyItWaits) {
+  Serve([](const std::string&, int time) {
+    return time < 3 ? std::pair<int, std::string>(429, "rejected") : Fine();
+  });
+  std::vector<std::string> waits;
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}}),
+                    {.waits = [&](const Error& why) { waits.push_back(why.message); }}));
+  ASSERT_EQ(waits.size(), 2U);
+  EXPECT_NE(waits[0].find("rejected: because"), std::string::npos) << waits[0];
+}
+
 TEST_F(BulkTest, PermanentlyRejectedDocumentIsRefusedWithItsReason) {
   Serve([](const std::string& id, int) {
     return id == "b" ? std::pair<int, std::string>(400, "mapper_parsing_exception") : Fine();

@@ -53,7 +53,9 @@ Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env) {
     return std::string();
   }
   const std::string uuid = TextIn(*about, "cluster_uuid");
-  return uuid == "_na_" ? std::string() : uuid;  // a cluster that is still being formed
+  if (uuid != "_na_") return uuid;
+  return Error{Code::kUnavailable, client.Place() + " is still forming: it has no identity yet",
+               "try again when it has elected its manager"};
 }
 
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what) {

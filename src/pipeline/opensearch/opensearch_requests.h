@@ -17,7 +17,8 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
 Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
                         const std::stop_token& stop = {});
 
-// Identifies the cluster. Empty: it has none, or the user may not see it.
+// Identifies the cluster. Empty: it has no identity, or the user may not see it. kUnavailable: also
+// if it is still forming.
 Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env);
 
 // For a response that does not match the API's documentation.

@@ -198,6 +198,19 @@ class OpenSearchSink : public Sink {
     return found ? tables_.IdOf(found->uuid) : std::string();
   }
 
+  Result<std::optional<int64_t>> CountDocuments(const std::string& collection) override {
+    const std::string path = "/" + net::OpenSearchPath(IndexOf(collection));
+    // The latest writes are counted only after a refresh.
+    const auto refreshed =
+        Ask(client_, env_, {.method = "POST", .path = path + "/_refresh", .writes = false}, {});
+    if (!refreshed) return NotCounted(refreshed.error());
+    const auto counted = AskForJson(client_, env_, {.path = path + "/_count"});
+    if (!counted) return NotCounted(counted.error());
+    const Json& count = MemberIn(*counted, "count");
+    if (!count.is_number_integer()) return std::nullopt;
+    return count.get<int64_t>();
+  }
+
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
                                                   bool evaluate) override {
     MUSTER_ASSIGN(const Json metadata, ParseJson(metadata_text, "metadata of the source"));
@@ -227,6 +240,12 @@ class OpenSearchSink : public Sink {
  private:
   std::string IndexOf(const std::string& collection) const {
     return index_.empty() ? collection : index_;
+  }
+
+  // Some users may write but not read or refresh.
+  static Result<std::optional<int64_t>> NotCounted(const Error& error) {
+    if (error.code == Code::kPermission || error.code == Code::kInvalid) return std::nullopt;
+    return error;
   }
 
   // An alias of an index on this same cluster stays with that index: with two of them, writes by
@@ -271,8 +290,8 @@ class OpenSearchSink : public Sink {
   }
 
   net::OpenSearchClient client_;
-  OpenSearchTables tables_{client_};
   Env& env_;
+  OpenSearchTables tables_{client_, env_};
   Pace pace_;
   const std::string index_;  // empty: each collection has its own
   const bool gzip_;

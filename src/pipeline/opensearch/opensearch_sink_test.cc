@@ -73,6 +73,34 @@ TEST(OpenSearchSink, TheOnlyIndexBehindAnAliasIsItsIdentity) {
   EXPECT_EQ(IdentityBehind(one, "{}"), "");
 }
 
+TEST(OpenSearchSink, DocumentsAreCountedAfterARefresh) {
+  std::vector<std::string> requests;
+  int status = 200;
+  HttpServer server([&](const HttpServerRequest& request) {
+    requests.push_back(request.method + " " + request.target);
+    return Answer(status, R"({"count":7,"_shards":{"total":1}})");
+  });
+  const auto sink =
+      OpenOpenSearchSink(*ParseUrl("opensearch+" + server.Url() + "all"), RealEnv()).value();
+  EXPECT_EQ(sink->CountDocuments("books").value(), 7);
+  EXPECT_EQ(requests, (std::vector<std::string>{"POST /all/_refresh", "GET /all/_count"}));
+  // Some users may only write.
+  status = 403;
+  EXPECT_EQ(sink->CountDocuments("books").value(), std::nullopt);
+}
+
+TEST(OpenSearchSink, AClusterThatIsStillFormingHasNoIdentityYet) {
+  std::string uuid = "_na_";
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":")" + uuid + R"("})");
+    return Answer(200, R"({"books":{"settings":{"index":{"uuid":"u1"}}}})");
+  });
+  const auto sink = OpenOpenSearchSink(*ParseUrl("opensearch+" + server.Url()), RealEnv()).value();
+  EXPECT_EQ(sink->TableId("books").error().code, Code::kUnavailable);
+  uuid = "c1";
+  EXPECT_EQ(sink->TableId("books").value(), "c1/u1");
+}
+
 // What a sink makes of `books`, of which the cluster says `answer`.
 struct Target {
   Result<std::vector<TargetChange>> prepared;

@@ -155,7 +155,7 @@ class OpenSearchSource : public Source {
                                        std::stop_token stop) override {
     MUSTER_TRY(shards_.CheckUuid(partition.collection, partition.mark, stop));
     if (partition.part == kById) {
-      MUSTER_ASSIGN(const std::string field, IdField());
+      MUSTER_ASSIGN(const std::string field, IdField(partition.collection, stop));
       return NewIdReader(client_, env_, partition, field, position, std::move(stop));
     }
     MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
@@ -265,14 +265,28 @@ class OpenSearchSource : public Source {
     return ClusterUuid(client_, env_);
   }
 
-  // The field to sort documents without sequence numbers by.
-  Result<std::string> IdField() {
-    MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}));
+  // The field to sort documents without sequence numbers by: always the same for an index, since
+  // positions are its values. Such an index was created by Elasticsearch 5, which indexes type and
+  // id as one, `_uid`, unless the index has a single type by its settings; then it is `_id`.
+  // Elasticsearch 6 still reads such indices, and refuses to sort by the other field.
+  Result<std::string> IdField(const std::string& collection, const std::stop_token& stop) {
+    MUSTER_ASSIGN(const Json about, AskForJson(client_, env_, {.path = "/"}, stop));
     const std::string number = TextIn(MemberIn(about, "version"), "number");
     int major = 0;
     std::from_chars(number.data(), number.data() + number.size(), major);
-    if (major >= 6) return std::string("_id");
-    if (major == 5) return std::string("_uid");
+    if (major >= 7) return std::string("_id");
+    if (major >= 5) {
+      const Json first{{"size", 1}, {"sort", {{{"_uid", "asc"}}}}, {"_source", false}};
+      const auto sorted = Ask(client_, env_,
+                              {.method = "POST",
+                               .path = "/" + net::OpenSearchPath(collection) + "/_search",
+                               .body = ToJsonText(first),
+                               .writes = false},
+                              stop);
+      if (sorted) return std::string("_uid");
+      if (sorted.error().code == Code::kInvalid) return std::string("_id");
+      return sorted.error();
+    }
     return Error{
         Code::kIncompatible,
         client_.Place() + " has version " + number + ", which cannot be read from a given position",
@@ -297,8 +311,8 @@ class OpenSearchSource : public Source {
 
   net::OpenSearchClient client_;
   Env& env_;
+  OpenSearchTables tables_{client_, env_};
   OpenSearchShards shards_{client_, env_};
-  OpenSearchTables tables_{client_};
   const IndexPattern pattern_;
   const int64_t page_bytes_;
 };

@@ -19,7 +19,7 @@ using testing::HttpServer;
 using testing::HttpServerReply;
 using testing::HttpServerRequest;
 
-// Elasticsearch 5.6 with one index of one shard, whose documents have no sequence numbers.
+// Elasticsearch 5 or 6 with one index of one shard, whose documents have no sequence numbers.
 class OldServer {
  public:
   static constexpr int kDocuments = 1'234;
@@ -33,11 +33,13 @@ class OldServer {
   bool started = true;  // whether the stats list the first shard
   std::string uuid = "first";
   bool may_see_settings = true;
+  std::string version = "5.6.16";
+  std::string id_field = "_uid";  // the one that can be sorted by
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
     const std::string path = request.target.substr(0, request.target.find('?'));
-    if (path == "/") return Answer(200, R"({"version":{"number":"5.6.16"}})");
+    if (path == "/") return Answer(200, R"({"version":{"number":")" + version + R"("}})");
     if (path == "/old/_settings/index.uuid") {
       if (!may_see_settings) return Answer(403, R"({"error":{"reason":"no permission"}})");
       return Answer(200, R"({"old":{"settings":{"index":{"uuid":")" + uuid + R"("}}}})");
@@ -53,7 +55,12 @@ class OldServer {
       return Answer(200, R"({"indices":{"old":{"shards":{"0":[{"routing":{"primary":true},)"
                          R"("docs":{"count":1234},"store":{"size_in_bytes":9}}]}}}})");
     }
-    if (path == "/old/_search") return Answer(200, Search(request));
+    if (path == "/old/_search") {
+      const Json body = ParseJson(request.body, "search").value();
+      if (body["sort"][0].contains(id_field)) return Answer(200, Search(request));
+      return Answer(400, R"({"error":{"type":"illegal_argument_exception",)"
+                         R"("reason":"Fielddata access on the _uid field is disallowed"}})");
+    }
     return Answer(404, "{}");
   }
 
@@ -62,13 +69,13 @@ class OldServer {
     EXPECT_EQ(request.target.find("allow_partial"), std::string::npos);
     const Json body = ParseJson(request.body, "search").value();
     EXPECT_FALSE(body.contains("track_total_hits"));
-    EXPECT_EQ(ToJsonText(body["sort"]), R"([{"_uid":"asc"}])");
+    EXPECT_EQ(ToJsonText(body["sort"]), R"([{")" + id_field + R"(":"asc"}])");
     const std::string after = body.contains("search_after") ? body["search_after"][0] : Json("");
     std::string hits;
     int64_t left = body["size"].get<int64_t>();
     for (int i = 0; i < kDocuments - hidden && left > 0; ++i) {
       const std::string id = std::to_string(10'000 + i);
-      const std::string uid = "doc#" + id;
+      const std::string uid = (id_field == "_uid" ? "doc#" : "") + id;
       if (uid <= after) continue;
       --left;
       hits += (hits.empty() ? "" : ",") + std::string(R"({"_type":"doc","_id":")") + id +
@@ -85,8 +92,8 @@ std::unique_ptr<Source> Open(const OldServer& server) {
   return OpenOpenSearchSource(ParseUrl(server.Url()).value(), RealEnv()).value();
 }
 
-TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
-  const OldServer server;
+// All documents, in two goes.
+void ReadByIds(const OldServer& server) {
   const auto source = Open(server);
   const auto partitions = source->Partitions("old").value();
   ASSERT_EQ(partitions.size(), 1U);
@@ -105,6 +112,24 @@ TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) {
   EXPECT_EQ(ids.size(), static_cast<size_t>(OldServer::kDocuments));
   EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), ids.size());
   EXPECT_EQ(source->CountAgain(partitions).value(), OldServer::kDocuments);
+}
+
+TEST(OldElasticsearch, DocumentsWithoutSequenceNumbersAreReadByTheirIds) { ReadByIds(OldServer()); }
+
+// Such an index was created by version 5.
+TEST(OldElasticsearch, AnIndexOfVersion5IsReadByTypeAndIdInVersion6) {
+  OldServer server;
+  server.version = "6.8.23";
+  ReadByIds(server);
+}
+
+TEST(OldElasticsearch, AnIndexOfASingleTypeIsReadByItsIdAlone) {
+  for (const char* version : {"5.6.16", "6.8.23"}) {
+    OldServer server;
+    server.version = version;
+    server.id_field = "_id";
+    ReadByIds(server);
+  }
 }
 
 TEST(OldElasticsearch, DifferenceToTheServersCountIsReported) {

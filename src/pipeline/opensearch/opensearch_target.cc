@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/json_fields.h"
+#include "pipeline/opensearch/opensearch_requests.h"
 
 namespace muster::pipeline {
 namespace {
@@ -103,10 +104,8 @@ Result<std::string> OpenSearchTables::IdOf(const std::string& uuid) {
   if (uuid.empty()) return std::string();
   const MutexLock lock(mutex_);
   if (!cluster_) {
-    const auto about = client_.SendForJson({.path = "/"});
-    if (!about && IsTransient(about.error().code)) return about.error();
     // Some users may not ask, and some services do not say. The index's own uuid is random, too.
-    cluster_ = about ? TextIn(*about, "cluster_uuid") : "";
+    MUSTER_ASSIGN(cluster_, ClusterUuid(client_, env_));
   }
   return *cluster_ + "/" + uuid;
 }

@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "core/mutex.h"
+#include "muster/env.h"
 #include "muster/result.h"
 #include "net/opensearch.h"
 
@@ -27,16 +28,17 @@ struct OpenSearchTarget {
 };
 
 // Identifies indices by the uuids of cluster and index, however the cluster is addressed.
-// Thread-safe; `client` must outlive it.
+// Thread-safe; the arguments must outlive it.
 class OpenSearchTables {
  public:
-  explicit OpenSearchTables(net::OpenSearchClient& client) : client_(client) {}
+  OpenSearchTables(net::OpenSearchClient& client, Env& env) : client_(client), env_(env) {}
 
   // As Source::TableId, of an index with this uuid.
   Result<std::string> IdOf(const std::string& uuid);
 
  private:
   net::OpenSearchClient& client_;
+  Env& env_;
   Mutex mutex_;
   std::optional<std::string> cluster_ GUARDED_BY(mutex_);
 };

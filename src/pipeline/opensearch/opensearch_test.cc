@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "muster/migrate.h"
 #include "net/opensearch.h"
+#include "pipeline/flow/memory_source.h"
 #include "pipeline/flow/shards.h"
 #include "pipeline/opensearch/opensearch_sink.h"
 #include "pipeline/opensearch/opensearch_source.h"
@@ -290,6 +291,30 @@ TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadInTheirCurrentState)
   const Found found = ReadAll(*source, source->Partitions(index_).value().at(0), "");
   EXPECT_EQ(found.read, 200);
   EXPECT_EQ(found.bodies.at("7"), R"({"changed":true})");
+}
+
+TEST_F(OpenSearchPipeline, MergedCollectionsWithTheSameIdsAreNoticed) {
+  const auto migrate = [&](int first_of_b) -> Result<Counts> {
+    MemorySource source{30};
+    for (int i = 0; i < 50; ++i) {
+      source.Add("a", {.id = std::to_string(i), .body = "{}"});
+      source.Add("b", {.id = std::to_string(first_of_b + i), .body = "{}"});
+    }
+    const auto sink = OpenSink("/" + index_ + "-" + std::to_string(first_of_b));
+    const auto plan = ParseTransforms("", "").value();
+    testing::NoDeadLetters letters;
+    Throttle throttle(RealEnv());
+    Pipeline pipeline{RealEnv(), source, *plan, *sink, letters, throttle, {.merge = true}};
+    work::MigrationObserver nothing;
+    return work::MigrateAll(pipeline, {}, nothing, {});
+  };
+  const auto apart = migrate(50);
+  EXPECT_TRUE(apart) << apart.error().ToString();
+  const auto mixed = migrate(40);
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().code, Code::kCorrupt);
+  EXPECT_NE(mixed.error().message.find("has 90 documents, but 100 were written"), std::string::npos)
+      << mixed.error().message;
 }
 
 TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {

@@ -1,11 +1,14 @@
 #include "muster/plan.h"
 
+#include "core/filled_secrets.h"
+#include "core/secrets.h"
 #include "plan/compile/compile.h"
 #include "plan/compile/deployment.h"
 #include "plan/explain/explain.h"
 #include "plan/explain/prices.h"
 #include "plan/explain/what_if.h"
 #include "plan/model/graph.h"
+#include "plan/model/name_template.h"
 #include "plan/model/plan.h"
 #include "plan/model/plan_json.h"
 #include "plan/model/rules.h"
@@ -48,6 +51,32 @@ std::vector<std::string> CheckPlan(const std::string& path, const PlanOptions& o
 
 std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOptions& options) {
   return ReadPlan(path, options.variables).problems;
+}
+
+Status CheckPlanSecrets(const std::string& path, const PlanOptions& options,
+                        const std::map<std::string, std::string>& inputs) {
+  MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
+  MUSTER_ASSIGN(const Profile* const profile, plan.FindProfile(options.profile));
+  if (profile->kind != ProfileKind::kLocal) return {};
+  std::vector<std::pair<std::string, std::string>> places{
+      {"source", profile->source}, {"target", profile->target}, {"staging", profile->staging}};
+  for (const std::string& target : profile->notify) places.emplace_back("notify", target);
+  for (const auto& [name, text] : places) {
+    const Names::Filled filled = Names(plan).Fill(text, inputs);
+    const std::string where = path + ": " + name + " of profile " + profile->name;
+    // As tasks do: only texts that the plan has a reference in may have one.
+    size_t written = 0;
+    for (const std::string& piece : filled.pieces) written += CountSecretReferences(piece);
+    const auto pieces = written > 0 ? filled.pieces : std::vector<std::string>();
+    if (const Status own = CheckSecretOrigin(filled.text, pieces); !own)
+      return own.error().Within(where);
+    if (written == 0) continue;
+    if (const Status plain = CheckSecretFillings(filled.text, pieces); !plain)
+      return plain.error().Within(where);
+    if (const auto resolved = ExpandSecrets(filled.text); !resolved)
+      return resolved.error().Within(where);
+  }
+  return {};
 }
 
 Result<PlanSummary> SummarizePlan(const std::string& path, const PlanOptions& options) {

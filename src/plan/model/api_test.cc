@@ -44,6 +44,37 @@ TEST_F(PlanApi, MissingScriptsAreAProblemOfARunAndNotOfTheFile) {
   EXPECT_EQ(CheckPlanFile(folder_.At("none.yaml")).size(), 1U);
 }
 
+TEST_F(PlanApi, SecretsThatARunCouldNotUseAreNoticedBefore) {
+  const std::string path = folder_.Write("secret.yaml", R"(plan: p
+inputs: {tenantId: {}}
+variables: {app-name: crm, region: us-east-1, account: "123456789012", customer: acme}
+profiles:
+  here: {source: 'a$', target: 'postgresql://me:${env:MUSTER_TEST_PW}@{region}.db/{tenantId}', staging: c}
+  there: {kind: aws}
+objects: {A: {rows: 1000}}
+ranks: [{rank: 1, extract: [A]}]
+)");
+  ASSERT_TRUE(CheckPlanFile(path).empty()) << CheckPlanFile(path).front();
+  const auto check = [&](const std::string& tenant, const std::string& profile = "here") {
+    return CheckPlanSecrets(path, {.profile = profile}, {{"tenantId", tenant}});
+  };
+  unsetenv("MUSTER_TEST_PW");
+  const Status missing = check("t1");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kInvalid);
+  EXPECT_NE(missing.error().ToString().find("target of profile here: secret reference "
+                                            "${env:MUSTER_TEST_PW}: not set"),
+            std::string::npos)
+      << missing.error().ToString();
+  EXPECT_TRUE(check("t1", "there"));
+  setenv("MUSTER_TEST_PW", "correct horse", 1);
+  EXPECT_TRUE(check("t1"));
+  EXPECT_NE(check("t1?host=elsewhere").error().message.find("special characters"),
+            std::string::npos);
+  EXPECT_NE(check("${env:HOME}").error().message.find("came with data"), std::string::npos);
+  unsetenv("MUSTER_TEST_PW");
+}
+
 TEST_F(PlanApi, PicturesAreDrawnInEveryFormat) {
   EXPECT_NE(DrawPlan(path_, PlanPicture::kDot)->find("digraph"), std::string::npos);
   EXPECT_NE(DrawPlan(path_, PlanPicture::kSvg)->find("<svg"), std::string::npos);

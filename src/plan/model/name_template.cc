@@ -49,6 +49,14 @@ std::vector<std::string> PlaceholdersOf(std::string_view text) {
   return names;
 }
 
+std::vector<std::string> LiteralsOf(std::string_view text) {
+  std::vector<std::string> literals(1);
+  Split(
+      text, [&](std::string_view part) { literals.back() += part; },
+      [&](const std::string&) { literals.emplace_back(); });
+  return literals;
+}
+
 void Names::Put(Json& parameters, const std::string& key, std::string_view text,
                 const std::map<std::string, std::string>& own) const {
   std::string plain;
@@ -98,6 +106,27 @@ Result<std::string> Names::Fixed(std::string_view text) const {
   return Error{Code::kInvalid,
                "'" + std::string(text) + "' has to be known now, and {" + missing + "} is not",
                "--set " + missing + "=VALUE gives it"};
+}
+
+Names::Filled Names::Fill(std::string_view text,
+                          const std::map<std::string, std::string>& inputs) const {
+  Filled filled{.text = {}, .pieces = {""}};
+  const auto add = [&](std::string_view part) {
+    filled.text += part;
+    filled.pieces.back() += part;
+  };
+  Split(text, add, [&](const std::string& name) {
+    if (const auto known = KnownNow(plan_, name)) return add(*known);
+    const auto given = inputs.find(name);
+    const auto input = plan_.inputs.find(name);
+    if (given != inputs.end()) {
+      filled.text += given->second;
+    } else if (input != plan_.inputs.end()) {
+      filled.text += input->second.value_or("");
+    }
+    filled.pieces.emplace_back();
+  });
+  return filled;
 }
 
 std::string Names::Pattern(std::string_view text,

@@ -17,6 +17,9 @@ inline constexpr const char* kPlanFolder = "plan_folder";
 // secret reference for one, is left alone.
 std::vector<std::string> PlaceholdersOf(std::string_view text);
 
+// What is between them: two texts around each, which may be empty.
+std::vector<std::string> LiteralsOf(std::string_view text);
+
 // Texts with {names} in them, filled in for one plan. Variables are known now; inputs are known
 // when a run begins.
 class Names {
@@ -30,6 +33,14 @@ class Names {
 
   // The text with everything filled in; inputs by their defaults. kInvalid: an input has none.
   Result<std::string> Fixed(std::string_view text) const;
+
+  // The text in a run with these inputs, and what of it is not input: two texts around each. An
+  // input that is neither given nor has a default is empty.
+  struct Filled {
+    std::string text;
+    std::vector<std::string> pieces;
+  };
+  Filled Fill(std::string_view text, const std::map<std::string, std::string>& inputs) const;
 
   // The text with `*` where an input is: what an IAM policy can say of it.
   std::string Pattern(std::string_view text,

@@ -201,9 +201,12 @@ class Rules {
     const auto aws = std::find_if(plan_.profiles.begin(), plan_.profiles.end(),
                                   [](const auto& p) { return p.kind == ProfileKind::kAws; });
     for (const Profile& profile : plan_.profiles) {
-      for (const std::string* text : {&profile.source, &profile.target, &profile.staging})
+      for (const std::string* text : {&profile.source, &profile.target, &profile.staging}) {
         CheckTemplate(*text, {}, profile);
+        CheckReferenceForms(*text, profile);
+      }
       const auto& notify = profile.notify;
+      for (const std::string& target : notify) CheckReferenceForms(target, profile);
       if (profile.kind == ProfileKind::kLocal &&
           std::find(notify.begin(), notify.end(), "sns") != notify.end())
         CheckTemplate(plan_.names.topic, {}, profile);
@@ -227,6 +230,22 @@ class Rules {
       problems_.Add(profile.position,
                     "'" + text + "' has {" + name + "}, which is neither a variable nor an input",
                     SuggestName(name, known));
+    }
+  }
+
+  // A run would notice only when it uses the text, perhaps after hours of extraction.
+  void CheckReferenceForms(const std::string& text, const Profile& profile) {
+    for (const std::string& literal : LiteralsOf(text)) {
+      const Status known = CheckSecretForms(literal);
+      if (known) continue;
+      const bool is_cut = literal.find('}', literal.rfind("${")) == literal.npos;
+      if (is_cut && !PlaceholdersOf(text).empty()) {
+        problems_.Add(profile.position, "'" + text + "' has a name in braces in a secret reference",
+                      "write the whole reference: what a run fills in cannot choose a secret");
+      } else {
+        problems_.Add(profile.position, known.error().message, known.error().hint);
+      }
+      return;
     }
   }
 

@@ -9,12 +9,12 @@
 #include <mutex>
 
 #include "core/interrupt.h"
+#include "core/wait_watch.h"
 #include "sql/postgres.h"
 #include "sql/sqlite.h"
 #include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
-#include "task/call/wait_watch.h"
 #include "task/data/transform_executor.h"
 #include "task/data/transform_target.h"
 #include "task/test_context.h"

@@ -1,8 +1,8 @@
 #include "core/number.h"
+#include "core/wait_watch.h"
 #include "sql/postgres.h"
 #include "sql/postgres_copy.h"
 #include "sql/postgres_table.h"
-#include "task/call/wait_watch.h"
 #include "task/data/postgres_fence.h"
 #include "task/data/transform_target.h"
 

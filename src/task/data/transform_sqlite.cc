@@ -2,9 +2,9 @@
 #include <cctype>
 #include <map>
 
+#include "core/wait_watch.h"
 #include "sql/sqlite.h"
 #include "sql/sqlite_table.h"
-#include "task/call/wait_watch.h"
 #include "task/data/sqlite_fence.h"
 #include "task/data/transform_target.h"
 

@@ -1,10 +1,10 @@
-#include "task/call/wait_watch.h"
+#include "core/wait_watch.h"
 
 #include "core/guard.h"
 
-namespace muster::task {
+namespace muster {
 
-WaitWatch::WaitWatch(What what, OnWait say, Env& env, std::chrono::milliseconds patience)
+WaitWatch::WaitWatch(What what, Say say, Env& env, std::chrono::milliseconds patience)
     : what_(std::move(what)), say_(std::move(say)), env_(env), patience_(patience) {
   if (!say_) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -22,4 +22,4 @@ void WaitWatch::Watch(const std::stop_token& stop) {
   if (!said.empty()) say_("");
 }
 
-}  // namespace muster::task
+}  // namespace muster
