@@ -22,8 +22,9 @@ class RedrivePlan final : public pipeline::TransformPlan {
   RedrivePlan(const pipeline::TransformPlan& transforms, const pipeline::LetterGroup& group)
       : transforms_(transforms), group_(group) {}
 
-  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make() const override {
-    if (!group_.transformed) return transforms_.Make();
+  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make(
+      const std::string& collection) const override {
+    if (!group_.transformed) return transforms_.Make(collection);
     return std::vector<std::unique_ptr<pipeline::Transform>>();
   }
   std::string TargetName(const std::string& collection) const override {
@@ -109,7 +110,9 @@ class PageCursor final : public pipeline::WorkItemCursor {
 };
 
 // Stores documents that fail again, as letters of the original failures, and tracks which those
-// are: also in the lease, before the sink commits without them. Used by one thread.
+// are: also in the lease, before the sink commits without them. If transforms now make several
+// documents of a letter's, those that fail have letters of their own, and that letter is settled:
+// taking it again would write the others twice. Used by one thread.
 class AgainLetters final : public pipeline::DeadLetters {
  public:
   // `lease` may be null.
@@ -150,7 +153,7 @@ class AgainLetters final : public pipeline::DeadLetters {
                              .document = document,
                              .reason = letter.reason,
                              .transformed = letter.transformed}));
-    failed_.insert(index);
+    if (document.part == place.part) failed_.insert(index);
     return {};
   }
 

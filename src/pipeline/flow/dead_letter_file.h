@@ -29,6 +29,7 @@ inline constexpr char kItem[] = "item";
 inline constexpr char kId[] = "id";
 inline constexpr char kRouting[] = "routing";
 inline constexpr char kPosition[] = "position";
+inline constexpr char kPart[] = "part";
 inline constexpr char kDeleted[] = "deleted";
 inline constexpr char kNullIsJson[] = "null_is_json";
 inline constexpr char kDocumentVersion[] = "version";
@@ -66,6 +67,7 @@ struct LetterPlace {
   std::string item = {};
   std::string position = {};  // of its document in the source, escaped
   bool deleted = false;
+  int64_t part = 0;  // as in Document
   // Identifies the failed document within its run: the same in every file, however often it fails
   // and however the rest of the line is edited.
   uint64_t identity = 0;

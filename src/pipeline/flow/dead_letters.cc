@@ -54,6 +54,7 @@ class DeadLetterFile final : public DeadLetters {
     AppendText(line, letter_fields::kId, document.id);
     AppendText(line, letter_fields::kRouting, document.routing);
     AppendText(line, letter_fields::kPosition, EscapeBytes(document.position));
+    if (document.part != 0) AppendRaw(line, letter_fields::kPart, std::to_string(document.part));
     if (document.deleted) AppendRaw(line, letter_fields::kDeleted, "true");
     if (document.null_is_json) AppendRaw(line, letter_fields::kNullIsJson, "true");
     if (document.version != 0)
