@@ -262,7 +262,7 @@ class PlanReader {
            }});
     }
     if (*made != nullptr) {
-      plan_->makers.push_back(
+      plan_->makers.emplace_back(
           [script](const std::string& collection) { return RunJavaScript(script, collection); });
     }
     return {};
@@ -271,7 +271,7 @@ class PlanReader {
   // Builds the transform once, so that its error has a location.
   Status Add(const YamlNode& node, std::function<Result<std::unique_ptr<Transform>>()> make) {
     if (const auto made = make(); !made) return document_.At(node, made.error().ToString());
-    plan_->makers.push_back([make = std::move(make)](const std::string&) { return make(); });
+    plan_->makers.emplace_back([make = std::move(make)](const std::string&) { return make(); });
     return {};
   }
 
