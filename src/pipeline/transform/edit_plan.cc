@@ -39,8 +39,9 @@ std::string EditPlan::TargetName(const std::string& collection) const {
 }
 
 Result<Collection> EditPlan::Target(const Collection& collection) const {
-  MUSTER_ASSIGN(std::string metadata, EditMetadata(collection, metadata_edits));
-  return Collection{TargetName(collection.name), std::move(metadata)};
+  auto metadata = EditMetadata(collection, metadata_edits);
+  if (!metadata) return metadata.error().Within("collection '" + collection.name + "'");
+  return Collection{TargetName(collection.name), *std::move(metadata)};
 }
 
 }  // namespace muster::pipeline
