@@ -43,9 +43,9 @@ struct DeadLetter {
 // Documents that could not be migrated, each with its reason, in an append-only file: one JSON
 // object per line,
 // {"run","collection","target","transformed","item","id","routing","position","error", "document"},
-// with "since_ms", "follows", "deleted" and "version" before the error for documents that have
-// them; a document that is not valid JSON is a string in "document_base64". Thread-safe. After a
-// crash the same document may occur twice, with the same collection and position.
+// with "since_ms", "follows", "part", "deleted" and "version" before the error for documents that
+// have them; a document that is not valid JSON is a string in "document_base64". Thread-safe. After
+// a crash the same document may occur twice, with the same collection, position and part.
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;

@@ -37,6 +37,8 @@ struct Document {
   // Distinguishes JSON null from SQL NULL, which JSON alone cannot: in this document null is a JSON
   // value where the column is of JSON, and a JSON column without a field is NULL, not its default.
   bool null_is_json = false;
+  // Not 0: which of the documents that transforms made of one, from 1 on. They share its position.
+  int64_t part = 0;
 };
 
 // A target and its shape: an index, a table, a file.
@@ -175,23 +177,31 @@ class Transform {
   virtual ~Transform() = default;
 
   // Edits `document`, with new bytes in `arena`. False: skip it. An error concerns this document
-  // alone, which fails with it.
-  virtual Result<bool> Apply(Document& document, Arena& arena) = 0;
+  // alone, which fails with it. A transform that makes several documents of one appends all but the
+  // first to `more`, the same ones in the same order every time, each with an id of its own.
+  virtual Result<bool> Apply(Document& document, Arena& arena, std::vector<Document>& more) = 0;
 };
 
-// Creates the transforms of one thread, in order of application. Thread-safe.
+// Creates the transforms of one thread for the documents of a collection, by the source's name, in
+// order of application. Thread-safe.
 class TransformPlan {
  public:
   virtual ~TransformPlan() = default;
-  virtual Result<std::vector<std::unique_ptr<Transform>>> Make() const = 0;
+  virtual Result<std::vector<std::unique_ptr<Transform>>> Make(
+      const std::string& collection) const = 0;
   virtual std::string TargetName(const std::string& collection) const = 0;
 
   // Whether documents may change. False: at most collections are renamed.
   virtual bool EditsDocuments() const { return true; }
 
-  // The collection after the transforms: its new name, and matching metadata.
-  virtual Collection Target(const Collection& collection) const {
-    return {TargetName(collection.name), collection.metadata};
+  // The files that it consists of besides its own text. Empty: none. Part of a run's identity: with
+  // other scripts it is another migration.
+  virtual std::string Scripts() const { return {}; }
+
+  // The collection after the transforms: its new name, and matching metadata. kInvalid: a script
+  // fails on the metadata.
+  virtual Result<Collection> Target(const Collection& collection) const {
+    return Collection{TargetName(collection.name), collection.metadata};
   }
 };
 

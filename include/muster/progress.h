@@ -12,13 +12,17 @@ namespace muster::pipeline {
 
 // How far a partition has come, and who may say so: what a sink keeps beside the documents.
 
-// Outcomes of the documents read: read = written + skipped + failed, always.
+// Outcomes of the documents read, and of those that transforms made of them: read + added = written
+// + skipped + failed, always.
 struct Counts {
   int64_t read = 0;
   int64_t written = 0;
   int64_t skipped = 0;  // by a transform, or by the sink: see Refused
   int64_t failed = 0;   // in the dead letters, each with its reason
   int64_t bytes = 0;    // of the bodies read
+  // Of several documents that a transform made of one, all but the first. Without such transforms
+  // 0.
+  int64_t added = 0;
 
   MUSTER_EXPORT Counts& operator+=(const Counts& other);
   bool operator==(const Counts&) const = default;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,12 +28,6 @@ struct MigrateOptions {
   int shard_concurrency = 1;
   bool evaluate = false;
 };
-
-std::string Fixed(double number, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, number);
-  return text;
-}
 
 // Shows a migration's progress, and keeps each collection's result.
 class Watcher final : public work::MigrationObserver {
@@ -272,6 +265,9 @@ class MigrateRun {
     }
     if (watcher.outcomes().size() > 1) AddRow(table, "total", total, seconds);
     table.Print(context_.out, context_.color);
+    if (total.added > 0) {
+      context_.out << "\n" << AddedText(total.added) << "\n";
+    }
     if (total.failed > 0) {
       context_.out << "\n"
                    << total.failed << " documents could not be migrated: see " << dead_letters_path_
@@ -280,8 +276,9 @@ class MigrateRun {
   }
 
   static Json CountsJson(const pipeline::Counts& counts, double seconds) {
-    return {{"read", counts.read},     {"written", counts.written}, {"skipped", counts.skipped},
-            {"failed", counts.failed}, {"bytes", counts.bytes},     {"seconds", seconds}};
+    return {{"read", counts.read},       {"added", counts.added},   {"written", counts.written},
+            {"skipped", counts.skipped}, {"failed", counts.failed}, {"bytes", counts.bytes},
+            {"seconds", seconds}};
   }
 
   static void AddRow(Table& table, const std::string& name, const pipeline::Counts& counts,

@@ -126,6 +126,11 @@ Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSe
   return pipeline::ParseTransforms(text, settings.transforms);
 }
 
+std::string AddedText(int64_t added) {
+  return std::to_string(added) + (added == 1 ? " document was" : " documents were") +
+         " added by scripts";
+}
+
 std::string SelectionOf(const PipelineSettings& settings) {
   std::string words;
   for (const auto& [option, patterns] : {std::pair{"--include ", &settings.collections.include},

@@ -42,6 +42,9 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings);
 Result<std::string> ReadTransforms(const PipelineSettings& settings);
 Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSettings& settings);
 
+// A sentence on Counts::added, which explains why more is written than read.
+std::string AddedText(int64_t added);
+
 // The collection selection in words, always the same for the same choice.
 std::string SelectionOf(const PipelineSettings& settings);
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/snapshot_create.h"
 #include "cli/snapshot_selection.h"
 #include "cli/snapshot_tables.h"
 #include "core/json.h"
@@ -107,43 +108,73 @@ class SnapshotRun {
   Context& context_;
 };
 
+void AddCreate(Command& command, Context& context) {
+  Command create = command.AddCommand(
+      "create", "Let a cluster take a snapshot, and follow it; again with the same name to resume");
+  auto options = std::make_shared<SnapshotCreateOptions>();
+  create.AddOption("CLUSTER", options->cluster, "opensearch+http(s)://HOST:PORT").Required();
+  create
+      .AddOption("REPOSITORY", options->location,
+                 "A folder that the cluster's machines share, or s3://BUCKET/PREFIX")
+      .Required();
+  create.AddOption("NAME", options->name, "The snapshot's name").Required();
+  create
+      .AddOption("--index", options->indices,
+                 "An index, or a pattern; can be repeated; all indices by default")
+      .TypeName("NAME")
+      .OneValuePerUse();
+  create
+      .AddOption("--repository", options->repository,
+                 "The cluster's name for the repository, which is registered if it is not there; "
+                 "by default the one that has this location, or muster")
+      .TypeName("NAME");
+  create.Action(context, [options, &context] { return CreateSnapshot(*options, context); });
+}
+
 }  // namespace
 
 void AddSnapshotCommand(Command& app, Context& context) {
-  Command command = app.AddCommand(
-      "snapshot", "Read a snapshot repository of Elasticsearch or OpenSearch, without a cluster");
+  Command command =
+      app.AddCommand("snapshot", "Take snapshots of a cluster, and read them without it");
   command.Group("Look at data");
+  command.RequireCommand();
   auto options = std::make_shared<SnapshotOptions>();
-  command.AddOption("ACTION", options->action, "What to do")
-      .Required()
-      .OneOf({"list", "show", "check", "cat", "digest"});
-  command
-      .AddOption("REPOSITORY", options->repository,
-                 "The repository's folder, or s3://BUCKET/PREFIX")
-      .Required();
-  command.AddOption("--snapshot", options->snapshot, "Only this one; all by default")
-      .TypeName("NAME");
-  command.AddOption("--index", options->index, "Only this one; all by default").TypeName("NAME");
-  command.AddOption("--shard", options->shard, "Only this one; all by default; not for list")
-      .TypeName("N")
-      .NonNegative();
-  command
-      .AddOption("--from", options->from,
-                 "Start at this position of the one shard that is named; for cat and digest")
-      .TypeName("POSITION");
-  command.AddFlag("--recovery-source", options->recovery_source,
-                  "Print _recovery_source too; for cat and digest");
+  const auto add = [&](const std::string& action, const std::string& about) {
+    Command sub = command.AddCommand(action, about);
+    sub.AddOption("REPOSITORY", options->repository,
+                  "The repository's folder, or s3://BUCKET/PREFIX")
+        .Required();
+    sub.AddOption("--snapshot", options->snapshot, "Only this one; all by default")
+        .TypeName("NAME");
+    sub.AddOption("--index", options->index, "Only this one; all by default").TypeName("NAME");
+    if (action != "list") {
+      sub.AddOption("--shard", options->shard, "Only this one; all by default")
+          .TypeName("N")
+          .NonNegative();
+    }
+    if (action == "cat" || action == "digest") {
+      sub.AddOption("--from", options->from,
+                    "Start at this position of the one shard that is named")
+          .TypeName("POSITION");
+      sub.AddFlag("--recovery-source", options->recovery_source, "Print _recovery_source too");
+    }
+    sub.Action(context, [options, action, &context] {
+      options->action = action;
+      return SnapshotRun(*options, context).Run();
+    });
+  };
+  AddCreate(command, context);
+  add("list", "List snapshots and their indices");
+  add("show", "Show the segments of each shard; with --json settings, mappings and aliases too");
+  add("check", "Read every byte and every document, and report damage");
+  add("cat", "Print documents as lines of JSON");
+  add("digest", "Print hashes of each document, for comparisons");
   command.Footer(
+      "  muster snapshot create opensearch+https://search.example /backups/repo nightly\n"
       "  muster snapshot list /backups/repo\n"
       "  muster snapshot check /backups/repo --snapshot nightly\n"
       "  muster snapshot cat /backups/repo --snapshot nightly --index orders --shard 0 --from "
       "1000");
-  command.Action(context, [command, options, &context]() -> Result<int> {
-    MUSTER_TRY(command.CheckUse(options->action, {{"--shard", {"show", "check", "cat", "digest"}},
-                                                  {"--from", {"cat", "digest"}},
-                                                  {"--recovery-source", {"cat", "digest"}}}));
-    return SnapshotRun(*options, context).Run();
-  });
 }
 
 }  // namespace muster::cli

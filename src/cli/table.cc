@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/secrets.h"
 
@@ -82,6 +83,12 @@ void Table::PrintWithin(std::optional<int> width, std::ostream& out, bool color)
   for (const auto& row : rows_) {
     print_row([&](size_t i) { return row[i]; });
   }
+}
+
+std::string Fixed(double number, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, number);
+  return text;
 }
 
 }  // namespace muster::cli

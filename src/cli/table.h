@@ -53,4 +53,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
+// A number with so many digits after the point.
+std::string Fixed(double number, int digits);
+
 }  // namespace muster::cli

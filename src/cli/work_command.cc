@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/pipeline_settings.h"
 #include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/worker_name.h"
@@ -42,6 +43,7 @@ Json ToJson(const work::ItemInfo& item) {
             {"epoch", item.epoch},
             {"attempt", item.attempt},
             {"read", item.counts.read},
+            {"added", item.counts.added},
             {"written", item.counts.written},
             {"skipped", item.counts.skipped},
             {"failed", item.counts.failed},
@@ -55,10 +57,15 @@ Json ToJson(const work::ItemInfo& item) {
 }
 
 Json ToJson(const work::RedriveReport& report) {
-  return Json{{"read", report.counts.read},       {"written", report.counts.written},
-              {"skipped", report.counts.skipped}, {"failed", report.counts.failed},
-              {"earlier", report.earlier},        {"bad_lines", report.bad_lines.count},
-              {"recorded", report.recorded},      {"notes", report.notes}};
+  return Json{{"read", report.counts.read},
+              {"added", report.counts.added},
+              {"written", report.counts.written},
+              {"skipped", report.counts.skipped},
+              {"failed", report.counts.failed},
+              {"earlier", report.earlier},
+              {"bad_lines", report.bad_lines.count},
+              {"recorded", report.recorded},
+              {"notes", report.notes}};
 }
 
 void AddRow(const work::RunInfo& run, const work::RunTotals& totals, Table& table) {
@@ -91,6 +98,7 @@ Json ToJson(const work::RunInfo& run, const work::RunTotals& totals) {
             {"waiting", totals.waiting},
             {"quarantined", totals.quarantined},
             {"read", totals.counts.read},
+            {"added", totals.counts.added},
             {"written", totals.counts.written},
             {"skipped", totals.counts.skipped},
             {"failed", totals.counts.failed},
@@ -261,7 +269,9 @@ class WorkCommand {
  private:
   void Print(const work::RedriveReport& report) {
     const pipeline::Counts& counts = report.counts;
-    context_.out << counts.written << " of " << counts.read << " documents are written now\n";
+    context_.out << counts.written << " of " << counts.read + counts.added
+                 << " documents are written now\n";
+    if (counts.added > 0) context_.out << AddedText(counts.added) << '\n';
     if (counts.skipped > 0) {
       context_.out << counts.skipped
                    << " were skipped: by a transform, or because the sink has a later version\n";

@@ -134,7 +134,8 @@ class Tally final : public work::WorkObserver {
                                            .written = until.written - from.written,
                                            .skipped = until.skipped - from.skipped,
                                            .failed = until.failed - from.failed,
-                                           .bytes = until.bytes - from.bytes};
+                                           .bytes = until.bytes - from.bytes,
+                                           .added = until.added - from.added};
   }
 
   // A worker that waits reads nothing, so nothing else would show what it waits for.
@@ -241,11 +242,12 @@ class WorkerCommand {
  private:
   Result<work::WorkerOptions> ReadOptions() const {
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
+    MUSTER_ASSIGN(const auto plan, pipeline::ParseTransforms(transforms, options_.flow.transforms));
     work::WorkerOptions worker{
         .run = {.name = options_.run,
                 .source = Redact(options_.flow.source),
                 .sink = Redact(options_.flow.sink),
-                .transforms = transforms.empty() ? "" : Sha256Hex(transforms),
+                .transforms = transforms.empty() ? "" : Sha256Hex(transforms + plan->Scripts()),
                 .selection = SelectionOf(options_.flow),
                 .new_incarnation = options_.new_incarnation},
         .terms = {.lease = Seconds(options_.lease_s),
@@ -272,11 +274,9 @@ class WorkerCommand {
     if (context_.json) {
       Json collections = Json::object();
       for (const auto& [collection, counts] : tally.sums()) {
-        collections[collection] = {{"read", counts.read},
-                                   {"written", counts.written},
-                                   {"skipped", counts.skipped},
-                                   {"failed", counts.failed},
-                                   {"bytes", counts.bytes}};
+        collections[collection] = {{"read", counts.read},       {"added", counts.added},
+                                   {"written", counts.written}, {"skipped", counts.skipped},
+                                   {"failed", counts.failed},   {"bytes", counts.bytes}};
       }
       context_.out << ToJsonText(Json{{"run", worker.run.name},
                                       {"worker", worker.worker},
@@ -301,6 +301,9 @@ class WorkerCommand {
            {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn : Style::kNone}});
     }
     table.Print(context_.out, context_.color);
+    int64_t added = 0;
+    for (const auto& [collection, counts] : tally.sums()) added += counts.added;
+    if (added > 0) context_.out << '\n' << AddedText(added) << '\n';
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
                  << (tally.items() == 1 ? " item; " : " items; ")
                  << (report.all_done ? "all items of the run are done or quarantined\n"

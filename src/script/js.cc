@@ -2,6 +2,7 @@
 
 #include <quickjs.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cctype>
@@ -105,13 +106,14 @@ class JsFunction::Engine {
   ~Engine() {
     if (context_ != nullptr) {
       JS_FreeValue(context_, function_);
+      JS_FreeValue(context_, self_);
       shared_.numbers.End(context_);
       JS_FreeContext(context_);
     }
     if (runtime_ != nullptr) JS_FreeRuntime(runtime_);
   }
 
-  Status Start(const std::string& source) {
+  Status Start(const std::string& source, const std::optional<JsMember>& member) {
     runtime_ = JS_NewRuntime2(&JsMemory::Functions(), &memory_);
     if (runtime_ == nullptr) return OutOfMemory();
     JS_SetMaxStackSize(runtime_, limits_.stack_bytes);
@@ -125,13 +127,19 @@ class JsFunction::Engine {
                                   JS_EVAL_TYPE_GLOBAL));
     if (value.IsException()) return Thrown();
     MUSTER_TRY(RunJobs());
+    if (member && JS_IsObject(value.get()) && !JS_IsFunction(context_, value.get())) {
+      return TakeMember(value, *member);
+    }
     if (!JS_IsFunction(context_, value.get())) {
       return Error{Code::kInvalid, origin_ + ": the value of the script is not a function",
                    "end it with a function: (doc) => ..., or the name of one"};
     }
+    if (member && member->name != member->known.front()) return {};
     function_ = JS_DupValue(context_, value.get());
     return {};
   }
+
+  bool HasFunction() const { return !JS_IsUndefined(function_); }
 
   Result<std::optional<std::string>> Call(std::initializer_list<std::string_view> arguments) {
     assert(arguments.size() <= kMaxArguments);
@@ -150,7 +158,7 @@ class JsFunction::Engine {
     }
     Value result(context_, JS_UNDEFINED);
     if (parsed) {
-      result = Value(context_, JS_Call(context_, function_, JS_UNDEFINED, count, values.data()));
+      result = Value(context_, JS_Call(context_, function_, self_, count, values.data()));
     }
     for (int i = 0; i < count; ++i) JS_FreeValue(context_, values[i]);
     MUSTER_TRY(std::move(parsed));
@@ -169,6 +177,51 @@ class JsFunction::Engine {
   bool IsSpent() const { return time_is_up_ || memory_.was_refused(); }
 
  private:
+  // Reading members may run the script's code.
+  Status TakeMember(const Value& object, const JsMember& member) {
+    MUSTER_ASSIGN(const std::vector<std::string> names, NamesOf(object));
+    for (const std::string& name : names) {
+      const Value value(context_, JS_GetPropertyStr(context_, object.get(), name.c_str()));
+      if (value.IsException()) return Thrown();
+      if (time_is_up_) return TimeIsUp();
+      const bool is_known =
+          std::find(member.known.begin(), member.known.end(), name) != member.known.end();
+      if (!is_known || !JS_IsFunction(context_, value.get())) return NotAMember(name, member);
+      if (name == member.name && !HasFunction()) function_ = JS_DupValue(context_, value.get());
+    }
+    self_ = JS_DupValue(context_, object.get());
+    return {};
+  }
+
+  Error NotAMember(const std::string& name, const JsMember& member) const {
+    std::string known;
+    for (const std::string& one : member.known) known += (known.empty() ? "" : ", ") + one;
+    return Error{Code::kInvalid,
+                 origin_ + ": the script's value has '" + name.substr(0, kMaxMessageBytes) +
+                     "', which is not one of its functions",
+                 "its functions are: " + known};
+  }
+
+  // The enumerable ones.
+  Result<std::vector<std::string>> NamesOf(const Value& object) {
+    JSPropertyEnum* table = nullptr;
+    uint32_t count = 0;
+    if (JS_GetOwnPropertyNames(context_, &table, &count, object.get(),
+                               JS_GPN_STRING_MASK | JS_GPN_ENUM_ONLY) < 0) {
+      return Thrown();
+    }
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < count; ++i) {
+      const char* name = JS_AtomToCString(context_, table[i].atom);
+      if (name == nullptr) break;
+      names.emplace_back(name);
+      JS_FreeCString(context_, name);
+    }
+    JS_FreePropertyEnum(context_, table, count);
+    if (names.size() < count) return Thrown();
+    return names;
+  }
+
   static int IsTimeUp(JSRuntime* /*runtime*/, void* self) {
     auto* engine = static_cast<Engine*>(self);
     engine->time_is_up_ = Clock::now() >= engine->deadline_;
@@ -284,6 +337,7 @@ class JsFunction::Engine {
   JSRuntime* runtime_ = nullptr;
   JSContext* context_ = nullptr;
   JSValue function_ = JS_UNDEFINED;
+  JSValue self_ = JS_UNDEFINED;  // the object it is a member of
   std::string text_;
   Clock::time_point deadline_{};
   bool time_is_up_ = false;
@@ -309,9 +363,21 @@ Result<std::unique_ptr<JsFunction>> JsFunction::Compile(std::string_view source,
   return function;
 }
 
+Result<std::unique_ptr<JsFunction>> JsFunction::CompileMember(std::string_view source,
+                                                              std::string_view origin,
+                                                              JsMember member,
+                                                              const JsLimits& limits) {
+  std::unique_ptr<JsFunction> function(
+      new JsFunction(std::string(source), std::string(origin), limits, nullptr, JsNumbers::kExact));
+  function->member_ = std::move(member);
+  MUSTER_TRY(function->Start());
+  if (!function->engine_->HasFunction()) function.reset();
+  return function;
+}
+
 Status JsFunction::Start() {
   auto engine = std::make_unique<Engine>(origin_, limits_, host_, numbers_);
-  MUSTER_TRY(engine->Start(source_));
+  MUSTER_TRY(engine->Start(source_, member_));
   engine_ = std::move(engine);
   return {};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "muster/result.h"
 
@@ -30,6 +31,13 @@ enum class JsNumbers {
   // (doc.id + 1n) or throws. A computed float of 2^53 or beyond may be rounded, and is an error.
   // JSON.parse and JSON.stringify do the same.
   kExact,
+};
+
+// Which function of a script is meant if its value is an object of functions.
+struct JsMember {
+  std::string name;
+  // All names that the object may have. A script whose value is a function has it by the first.
+  std::vector<std::string> known;
 };
 
 // What a script may ask of the program, as text: `host(question)` returns the answer or throws the
@@ -59,6 +67,12 @@ class JsFunction {
                                                      const JsLimits& limits = {},
                                                      JsHost host = nullptr,
                                                      JsNumbers numbers = JsNumbers::kFloats);
+  // The same for one function of a script, with exact numbers. Null: the script does not have it.
+  // kInvalid also: its value is no function and no object, or has a member that is not a function
+  // or not known.
+  static Result<std::unique_ptr<JsFunction>> CompileMember(std::string_view source,
+                                                           std::string_view origin, JsMember member,
+                                                           const JsLimits& limits = {});
   ~JsFunction();
   JsFunction(const JsFunction&) = delete;
   JsFunction& operator=(const JsFunction&) = delete;
@@ -82,6 +96,7 @@ class JsFunction {
   const JsLimits limits_;
   const JsHost host_;
   const JsNumbers numbers_;
+  std::optional<JsMember> member_;
   std::unique_ptr<Engine> engine_;  // null after a limit was exceeded
 };
 

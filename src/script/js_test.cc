@@ -204,6 +204,42 @@ TEST(Js, VariablesLiveUntilALimitIsExceeded) {
   EXPECT_EQ(Say(*function, "false"), "1");
 }
 
+// The result of the function `name`; "none" if the script does not have it.
+std::string RunMember(const std::string& name, std::string_view source) {
+  const auto function =
+      JsFunction::CompileMember(source, "test.js", {.name = name, .known = {"one", "two"}}, kTight);
+  if (!function) return "error: " + function.error().ToString();
+  return *function == nullptr ? "none" : Say(**function, "1.0");
+}
+
+TEST(Js, AScriptMayBeAnObjectOfFunctions) {
+  EXPECT_EQ(RunMember("one", "(x) => [x]"), "[1.0]");
+  EXPECT_EQ(RunMember("two", "(x) => [x]"), "none");
+  const char* const both = "const f = (x) => [x]; ({one: f, two(x) { return [this.one(x), x] }})";
+  EXPECT_EQ(RunMember("one", both), "[1.0]");
+  EXPECT_EQ(RunMember("two", both), "[[1.0],1.0]");
+  EXPECT_EQ(RunMember("one", "({})"), "none");
+  EXPECT_EQ(RunMember("one", "({two: (x) => x})"), "none");
+}
+
+TEST(Js, ObjectsThatAreNotOfFunctionsDoNotCompile) {
+  for (const auto& [source, says] : {
+           std::pair("({three: (x) => x})", "has 'three', which is not one of its functions"),
+           std::pair("({one: 5})", "has 'one'"),
+           std::pair("5", "not a function"),
+           std::pair("null", "not a function"),
+           std::pair("({get one() { throw new Error('mine') }})", "mine"),
+           std::pair("({get one() { for (;;); }})", "stopped after 50 ms"),
+           std::pair("new Proxy({}, {ownKeys() { for (;;); }})", "stopped after 50 ms"),
+           std::pair("new Proxy({}, {ownKeys() { throw new Error('mine') }})", "mine"),
+           std::pair("Array.from({length: 5e4}, () => () => 1)", "has '0'"),
+       }) {
+    const std::string said = RunMember("one", source);
+    EXPECT_TRUE(said.starts_with("error: ") && said.find(says) != std::string::npos)
+        << source << ": " << said;
+  }
+}
+
 TEST(Js, ScriptThatNeverEndsDoesNotCompile) {
   const auto function = JsFunction::Compile("for (;;);", "test.js", kTight);
   ASSERT_FALSE(function);

@@ -270,23 +270,24 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
     outcome.Affects("dead_letter", signature, std::to_string(count) + " letters");
   }
   if (call.preview) return outcome.Take();
-  MUSTER_TRY(StartJob(call, RedriveJob(file.name),
-                      [this, path = file.path, sink = run.sink, store = run.store->store](
-                          const std::stop_token& stop) -> Result<std::string> {
-                        const work::RedriveRequest request{
-                            .letters = path,
-                            .sink = sink,
-                            .store = [store]() -> Result<store::Store*> { return store; }};
-                        MUSTER_ASSIGN(const work::RedriveReport report,
-                                      work::RedriveDeadLetters(request, site_.env(), stop));
-                        std::string text = std::to_string(report.counts.written) + " of " +
-                                           std::to_string(report.counts.read) +
-                                           " documents written";
-                        if (report.earlier > 0)
-                          text += "; " + std::to_string(report.earlier) + " redriven before";
-                        if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
-                        return text;
-                      }));
+  MUSTER_TRY(
+      StartJob(call, RedriveJob(file.name),
+               [this, path = file.path, sink = run.sink,
+                store = run.store->store](const std::stop_token& stop) -> Result<std::string> {
+                 const work::RedriveRequest request{
+                     .letters = path, .sink = sink, .store = [store]() -> Result<store::Store*> {
+                       return store;
+                     }};
+                 MUSTER_ASSIGN(const work::RedriveReport report,
+                               work::RedriveDeadLetters(request, site_.env(), stop));
+                 std::string text = std::to_string(report.counts.written) + " of " +
+                                    std::to_string(report.counts.read + report.counts.added) +
+                                    " documents written";
+                 if (report.earlier > 0)
+                   text += "; " + std::to_string(report.earlier) + " redriven before";
+                 if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
+                 return text;
+               }));
   return outcome.Take();
 }
 

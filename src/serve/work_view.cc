@@ -13,11 +13,8 @@ namespace {
 constexpr size_t kMaxItems = 100'000;
 
 Json CountsOf(const pipeline::Counts& counts) {
-  return {{"read", counts.read},
-          {"written", counts.written},
-          {"skipped", counts.skipped},
-          {"failed", counts.failed},
-          {"bytes", counts.bytes}};
+  return {{"read", counts.read},       {"added", counts.added},   {"written", counts.written},
+          {"skipped", counts.skipped}, {"failed", counts.failed}, {"bytes", counts.bytes}};
 }
 
 Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::RunTotals& totals) {

@@ -92,8 +92,8 @@ class Preparation {
 
   Status Add(size_t index, const pipeline::Collection& collection, size_t skip,
              const std::stop_token& stop) {
-    MUSTER_TRY(By(Party::kSink, pipeline_.sink.Prepare(pipeline_.transforms.Target(collection),
-                                                       /*evaluate=*/false)));
+    MUSTER_ASSIGN(const pipeline::Collection target, pipeline_.transforms.Target(collection));
+    MUSTER_TRY(By(Party::kSink, pipeline_.sink.Prepare(target, /*evaluate=*/false)));
     MUSTER_ASSIGN(const std::vector<pipeline::Partition> partitions,
                   By(Party::kSource, pipeline_.source.Partitions(collection.name)));
     for (size_t i = skip; i < partitions.size(); ++i) {

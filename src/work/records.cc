@@ -121,21 +121,31 @@ Result<TargetBody> TargetBody::FromJson(const std::string& json) {
   return body;
 }
 
-void RedriveBody::Count(const std::string& item, bool was_skipped) {
-  ++(was_skipped ? skipped : written);
+RedriveBody::Outcome& RedriveBody::Outcome::operator+=(const Outcome& other) {
+  written += other.written;
+  skipped += other.skipped;
+  added += other.added;
+  return *this;
+}
+
+void RedriveBody::Count(const std::string& item, const Outcome& outcome) {
+  total += outcome;
   if (items.size() >= kMostRedrivenItems && !items.contains(item)) return;
-  Outcome& outcome = items[item];
-  ++(was_skipped ? outcome.skipped : outcome.written);
+  items[item] += outcome;
 }
 
 std::string RedriveBody::ToJson() const {
   Json by_item = Json::object();
-  for (const auto& [item, outcome] : items)
+  for (const auto& [item, outcome] : items) {
     by_item[item] = Json::array({outcome.written, outcome.skipped});
-  return WithFormat(Json{{"letters", PackLetters(letters)},
-                         {"written", written},
-                         {"skipped", skipped},
-                         {"items", std::move(by_item)}});
+    if (outcome.added != 0) by_item[item].push_back(outcome.added);
+  }
+  Json json{{"letters", PackLetters(letters)},
+            {"written", total.written},
+            {"skipped", total.skipped},
+            {"items", std::move(by_item)}};
+  if (total.added != 0) json["added"] = total.added;
+  return WithFormat(std::move(json));
 }
 
 Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
@@ -146,13 +156,17 @@ Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
   MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
   JsonFields fields(std::move(parsed));
   fields.Read("letters", letters)
-      .Need("written", body.written)
-      .Read("skipped", body.skipped)
+      .Need("written", body.total.written)
+      .Read("skipped", body.total.skipped)
+      .Read("added", body.total.added)
       .Read("items", by_item);
   if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
-  for (const auto& [item, outcome] : by_item) {
-    if (outcome.size() != 2) fields.Mistake("its items are damaged");
-    if (outcome.size() == 2) body.items[item] = {outcome[0], outcome[1]};
+  for (const auto& [item, counts] : by_item) {
+    if (counts.size() != 2 && counts.size() != 3) {
+      fields.Mistake("its items are damaged");
+      continue;
+    }
+    body.items[item] = {counts[0], counts[1], counts.size() == 3 ? counts[2] : 0};
   }
   MUSTER_TRY(fields.Check(kWhat));
   return body;

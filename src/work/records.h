@@ -68,18 +68,23 @@ struct TargetBody {
 // Some of the dead letters of a run that redrives have settled. An earlier version stored only the
 // number per file.
 struct RedriveBody {
+  // Of letters that are settled. One of which several documents were made counts them all; those
+  // that failed are letters of their own, so that `written` + `skipped` - `added` is by how much
+  // there are fewer letters.
   struct Outcome {
     int64_t written = 0;
     int64_t skipped = 0;
+    int64_t added = 0;
+
+    Outcome& operator+=(const Outcome& other);
   };
   std::set<uint64_t> letters = {};  // their identities
-  int64_t written = 0;
-  int64_t skipped = 0;
+  Outcome total = {};
   // By the item that counts them as failed. Bounded, since a body is: letters of further items, and
   // those of earlier versions, are only in the totals.
   std::map<std::string, Outcome> items = {};
 
-  void Count(const std::string& item, bool was_skipped);
+  void Count(const std::string& item, const Outcome& outcome);
 
   std::string ToJson() const;
   static Result<RedriveBody> FromJson(const std::string& json);

@@ -94,7 +94,8 @@ class Redrive {
                               ": its counts stay as they are");
       return {};
     }
-    if (!request_.transforms.empty() && Sha256Hex(request_.transforms) != body.transforms) {
+    if (!request_.transforms.empty() &&
+        Sha256Hex(request_.transforms + transforms_->Scripts()) != body.transforms) {
       report_.notes.push_back(request_.transforms_file + " is not what run '" + run +
                               "' was begun with");
     }
@@ -121,7 +122,7 @@ class Redrive {
     for (const auto& [group, letters] : left_) {
       const RedrivePlan plan(*transforms_, group);
       for (const pipeline::LetterPlace& letter : letters) {
-        const pipeline::Collection target = plan.Target({.name = letter.collection});
+        MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = letter.collection}));
         if (!files_.insert(target.name).second) continue;
         MUSTER_ASSIGN(const auto changes, sink_->Prepare(target, true));
         if (steps_.at(group.run).record || changes.empty()) return FilesAreComplete(target.name);
@@ -165,7 +166,7 @@ class Redrive {
       if (steps_.at(group.run).record) continue;
       const RedrivePlan plan(*transforms_, group);
       for (const pipeline::LetterPlace& letter : letters) {
-        const pipeline::Collection target = plan.Target({.name = letter.collection});
+        MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = letter.collection}));
         if (!sink_->ReplacesById(target)) continue;
         const std::string place = sink_->Place(target.name);
         const std::string& first = targets.emplace(place, target.name).first->second;
@@ -249,7 +250,7 @@ class Redrive {
     const auto settled = SettledOf(step.lease->page(), counts.read);
     if (settled.empty()) return {};
     MUSTER_TRY(step.lease->KeepUp());
-    const Status kept = step.record->Add(settled, counts.skipped);
+    const Status kept = step.record->Add(settled, counts);
     if (!kept) {
       return kept.error().Within("the letters are written, but not recorded; redrive again");
     }
@@ -299,7 +300,7 @@ class Redrive {
                                 .throttle = throttle,
                                 .options = {.limits = sink_->PreferredLimits()}};
     MUSTER_TRY(pipeline::CheckDeletes(source, *sink_));
-    const pipeline::Collection target = plan.Target({.name = page.collection});
+    MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = page.collection}));
     targets_.insert(target.name);
     MUSTER_TRY(sink_->Prepare(target, false));
     // With --all after a loss of records it is unknown which letters were written before.

@@ -22,8 +22,9 @@ class RedrivePlan final : public pipeline::TransformPlan {
   RedrivePlan(const pipeline::TransformPlan& transforms, const pipeline::LetterGroup& group)
       : transforms_(transforms), group_(group) {}
 
-  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make() const override {
-    if (!group_.transformed) return transforms_.Make();
+  Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make(
+      const std::string& collection) const override {
+    if (!group_.transformed) return transforms_.Make(collection);
     return std::vector<std::unique_ptr<pipeline::Transform>>();
   }
   std::string TargetName(const std::string& collection) const override {
@@ -109,7 +110,9 @@ class PageCursor final : public pipeline::WorkItemCursor {
 };
 
 // Stores documents that fail again, as letters of the original failures, and tracks which those
-// are: also in the lease, before the sink commits without them. Used by one thread.
+// are: also in the lease, before the sink commits without them. If transforms now make several
+// documents of a letter's, those that fail have letters of their own, and that letter is settled:
+// taking it again would write the others twice. Used by one thread.
 class AgainLetters final : public pipeline::DeadLetters {
  public:
   // Of a run's incarnation that started at `since_ms`. `lease` may be null.
@@ -152,7 +155,7 @@ class AgainLetters final : public pipeline::DeadLetters {
                              .transformed = letter.transformed,
                              .since_ms = since_ms_,
                              .follows = place.follows}));
-    failed_.insert(index);
+    if (document.part == place.part) failed_.insert(index);
     return {};
   }
 

@@ -46,6 +46,9 @@ class RedriveTest : public ::testing::Test {
                  {{"type", "version_conflict_engine_exception"},
                   {"reason", "current version [" + std::to_string(current->second) +
                                  "] is higher than the one provided"}}}};
+      } else if (refused_.contains(id)) {
+        item = {{"status", 400},
+                {"error", {{"type", "mapper_parsing_exception"}, {"reason", "no"}}}};
       } else {
         written_[index + "/" + id] = version;
       }
@@ -63,7 +66,8 @@ class RedriveTest : public ::testing::Test {
     return "opensearch+http://127.0.0.1:" + std::to_string(server_.port()) + index;
   }
 
-  void AddLetter(const std::string& target, const std::string& id, const std::string& item) {
+  void AddLetter(const std::string& target, const std::string& id, const std::string& item,
+                 bool transformed = true) {
     const auto letters = pipeline::OpenDeadLetters(file_, "r").value();
     const pipeline::Document document{
         .id = id, .routing = {}, .body = "{}", .position = id, .defect = {}};
@@ -72,7 +76,7 @@ class RedriveTest : public ::testing::Test {
                               .item = item,
                               .document = document,
                               .reason = "refused",
-                              .transformed = true}));
+                              .transformed = transformed}));
     ASSERT_TRUE(letters->Flush());
   }
 
@@ -115,6 +119,30 @@ class RedriveTest : public ::testing::Test {
     MigrationObserver nothing;
     return MigrateAll(pipeline, {}, nothing, {});
   }
+
+  // With a script that makes three documents of each.
+  Result<RedriveReport> RedriveInThree(const std::string& letters) {
+    const RedriveRequest request{
+        .letters = letters,
+        .sink = Sink(),
+        .transforms =
+            "- javascript: \"(doc, {id}) => ['', 'x', 'y'].map((part) =>"
+            " ({id: id + part, source: doc}))\"",
+        .transforms_file = "three.yaml",
+        .store = [this]() -> Result<store::Store*> { return store_.get(); }};
+    return RedriveDeadLetters(request, RealEnv(), {});
+  }
+
+  // The run has read ten documents of books, and `failed` of them are letters.
+  void PutItem(int64_t failed) {
+    const pipeline::Partition partition{.collection = "books"};
+    ItemBody item = ItemBody::Of(partition);
+    item.state = ItemBody::State::kDone;
+    item.progress.counts = {.read = 10, .written = 10 - failed, .failed = failed};
+    Put(kWorkKind, ItemKey("r", NameOf(partition)), item.ToJson());
+  }
+
+  pipeline::Counts CountsOfRun() { return ReadTotals(*store_, "r").value().counts; }
 
   static int64_t Version(int64_t since_ms, int64_t rank) { return 2 * since_ms << 20 | rank << 8; }
 
@@ -197,6 +225,43 @@ TEST_F(RedriveTest, LettersOfSeveralTargetsAreNotMergedUnlessTheirRunDidSo) {
   const auto apart = Redrive(Sink());
   ASSERT_TRUE(apart) << apart.error().ToString();
   EXPECT_EQ(written_.size(), 3U);
+}
+
+TEST_F(RedriveTest, WhatFailsOfADocumentIsALetterOfItsOwn) {
+  PutRun(Sink());
+  PutItem(2);
+  for (const char* id : {"a", "b"}) AddLetter("books", id, "books__0__0", /*transformed=*/false);
+  refused_ = {"a", "ay"};
+  const auto report = RedriveInThree(file_);
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.read, 2);
+  EXPECT_EQ(report->counts.added, 4);
+  EXPECT_EQ(report->counts.written, 4);
+  EXPECT_EQ(report->counts.failed, 2);
+  EXPECT_FALSE(report->IsAll());
+  EXPECT_EQ(CountsOfRun(), (pipeline::Counts{.read = 10, .written = 12, .failed = 2, .added = 4}));
+
+  // What they were made of is settled, although one of them has its id.
+  written_.clear();
+  const auto again = RedriveInThree(file_);
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(again->earlier, 2);
+  EXPECT_TRUE(written_.empty());
+
+  // One fails again: that is still the same letter.
+  refused_ = {"a"};
+  const auto parts = RedriveInThree(AgainPathOf(file_));
+  ASSERT_TRUE(parts) << parts.error().ToString();
+  EXPECT_EQ(parts->counts.written, 1);
+  EXPECT_EQ(parts->counts.failed, 1);
+  EXPECT_EQ(parts->counts.added, 0) << "they were transformed before";
+  EXPECT_EQ(CountsOfRun(), (pipeline::Counts{.read = 10, .written = 13, .failed = 1, .added = 4}));
+  refused_.clear();
+  ASSERT_TRUE(RedriveInThree(AgainPathOf(AgainPathOf(file_))));
+  EXPECT_EQ(written_.size(), 2U);
+  EXPECT_EQ(CountsOfRun(), (pipeline::Counts{.read = 10, .written = 14, .failed = 0, .added = 4}));
+  ASSERT_TRUE(RedriveInThree(AgainPathOf(file_)));
+  EXPECT_EQ(CountsOfRun().written, 14);
 }
 
 TEST_F(RedriveTest, LettersGoWhereTheirRunMergedItsCollections) {

@@ -7,6 +7,8 @@ namespace {
 
 // An earlier version may have counted the same letters more than once.
 pipeline::Counts Moved(pipeline::Counts counts, const RedriveBody::Outcome& outcome) {
+  counts.added += outcome.added;
+  counts.failed += outcome.added;
   const auto move = [&](int64_t many, int64_t& to) {
     const int64_t moved = std::clamp<int64_t>(many, 0, std::max<int64_t>(0, counts.failed));
     to += moved;
@@ -25,13 +27,8 @@ Result<Redriven> Redriven::Of(store::Store& store, const std::string& run) {
     MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, store::kMaxBatch));
     for (const store::Record& record : records) {
       MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
-      redriven.total_.written += body.written;
-      redriven.total_.skipped += body.skipped;
-      for (const auto& [item, outcome] : body.items) {
-        RedriveBody::Outcome& sum = redriven.items_[item];
-        sum.written += outcome.written;
-        sum.skipped += outcome.skipped;
-      }
+      redriven.total_ += body.total;
+      for (const auto& [item, outcome] : body.items) redriven.items_[item] += outcome;
     }
     if (records.size() < static_cast<size_t>(store::kMaxBatch)) return redriven;
     after = records.back().key;

@@ -136,8 +136,9 @@ TEST(RunSummaryTest, ARedriveCountsTheSameInEveryView) {
   // The first digits of an identity choose the record.
   const std::vector<SettledLetter> settled{
       {1, "c__0__0"}, {2, "c__0__0"}, {uint64_t{1} << 60, "c__1__0"}};
-  ASSERT_TRUE(letters.Add(settled, 1));
-  ASSERT_TRUE(letters.Add(settled, 1)) << "known ones are not counted again";
+  const pipeline::Counts outcome{.read = 3, .written = 2, .skipped = 1};
+  ASSERT_TRUE(letters.Add(settled, outcome));
+  ASSERT_TRUE(letters.Add(settled, outcome)) << "known ones are not counted again";
   const auto totals = ReadTotals(*store, "r");
   ASSERT_TRUE(totals) << totals.error().ToString();
   EXPECT_EQ(totals->counts,
@@ -148,6 +149,26 @@ TEST(RunSummaryTest, ARedriveCountsTheSameInEveryView) {
   EXPECT_EQ(ReadItem(*store, "r", "c__0__0")->counts.failed, 1);
   EXPECT_EQ(ReadItem(*store, "r", "c__1__0")->counts.failed, 2);
   EXPECT_EQ(ListItems(*store, "r", "", 10)->at(1).counts.failed, 2);
+}
+
+TEST(RunSummaryTest, ARedriveCountsAllThatWasMadeOfALetter) {
+  const auto store = store::OpenStore("memory:", RealEnv()).value();
+  ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c"});
+  item.state = ItemBody::State::kDone;
+  item.progress.counts = {.read = 10, .written = 7, .failed = 3};
+  const store::Change change = NewItem("r", item);
+  ASSERT_TRUE(store->Write({&change, 1}));
+  SettledLetters letters(*store, "r");
+  const std::vector<SettledLetter> settled{{uint64_t{9} << 60, "c__0__0"}, {2, "c__0__0"}};
+  // Of two letters seven documents were made, four of which were refused.
+  const pipeline::Counts outcome{.read = 2, .written = 2, .skipped = 1, .failed = 4, .added = 5};
+  ASSERT_TRUE(letters.Add(settled, outcome));
+  const pipeline::Counts expected{.read = 10, .written = 9, .skipped = 1, .failed = 5, .added = 5};
+  EXPECT_EQ(ReadTotals(*store, "r")->counts, expected);
+  EXPECT_EQ(ReadItem(*store, "r", "c__0__0")->counts, expected);
+  ASSERT_TRUE(letters.Add(settled, outcome));
+  ASSERT_TRUE(letters.Add({settled[1], settled[0]}, outcome)) << "as after a crash half-way";
+  EXPECT_EQ(ReadTotals(*store, "r")->counts, expected);
 }
 
 TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {

@@ -21,29 +21,40 @@ Status SettledLetters::Load() {
   }
 }
 
-Status SettledLetters::Add(const std::vector<SettledLetter>& letters, int64_t skipped) {
+Status SettledLetters::Add(const std::vector<SettledLetter>& letters,
+                           const pipeline::Counts& counts) {
+  if (letters.empty()) return {};
+  const auto many = static_cast<int64_t>(letters.size());
+  const int64_t skipped = std::min(counts.skipped, many);
+  Share share{.skipped = skipped,
+              .first = letters.front().identity,
+              .more = {.written = counts.written - (many - skipped),
+                       .skipped = counts.skipped - skipped,
+                       .added = counts.added}};
   std::map<std::string, std::vector<SettledLetter>> by_key;
   for (const SettledLetter& letter : letters)
     by_key[RedriveKey(run_, letter.identity)].push_back(letter);
-  for (const auto& [key, some] : by_key) MUSTER_TRY(AddTo(key, some, skipped));
+  for (const auto& [key, some] : by_key) MUSTER_TRY(AddTo(key, some, share));
   return {};
 }
 
-// `skipped` are those not counted in any record yet.
 Status SettledLetters::AddTo(const std::string& key, const std::vector<SettledLetter>& letters,
-                             int64_t& skipped) {
-  int64_t left = skipped;
+                             Share& share) {
+  int64_t left = share.skipped;
   const auto update =
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     RedriveBody body;
     if (stored) {
       MUSTER_ASSIGN(body, RedriveBody::FromJson(stored->body));
     }
-    left = skipped;
+    left = share.skipped;
     const size_t before = body.letters.size();
     for (const SettledLetter& letter : letters) {
       if (!body.letters.insert(letter.identity).second) continue;
-      body.Count(letter.item, /*was_skipped=*/left > 0);
+      const bool was_skipped = left > 0;
+      RedriveBody::Outcome outcome{.written = was_skipped ? 0 : 1, .skipped = was_skipped ? 1 : 0};
+      if (letter.identity == share.first) outcome += share.more;
+      body.Count(letter.item, outcome);
       left = std::max<int64_t>(0, left - 1);
     }
     if (body.letters.size() == before) return std::nullopt;
@@ -53,7 +64,7 @@ Status SettledLetters::AddTo(const std::string& key, const std::vector<SettledLe
     return store::Change::Put(std::move(record), store::Due::Never());
   };
   MUSTER_TRY(store::Update(store_, kRedriveKind, key, update));
-  skipped = left;
+  share.skipped = left;
   for (const SettledLetter& letter : letters) settled_.insert(letter.identity);
   return {};
 }

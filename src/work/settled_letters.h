@@ -8,6 +8,7 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "work/records.h"
 
 namespace muster::work {
 
@@ -27,12 +28,20 @@ class SettledLetters {
   Status Load();
   bool Contains(uint64_t identity) const { return settled_.contains(identity); }
 
-  // Adds letters, `skipped` of which, unknown which, were skipped. Known ones are not counted
-  // again.
-  Status Add(const std::vector<SettledLetter>& letters, int64_t skipped);
+  // Adds letters that became what `counts` says, unknown which became what. Known ones are not
+  // counted again.
+  Status Add(const std::vector<SettledLetter>& letters, const pipeline::Counts& counts);
 
  private:
-  Status AddTo(const std::string& key, const std::vector<SettledLetter>& letters, int64_t& skipped);
+  // What a record has to count.
+  struct Share {
+    int64_t skipped = 0;  // letters not counted in any record yet
+    // What transforms made of the letters beyond one document each. Counted with the first letter:
+    // repeating this after a crash finds that letter counted, and so the rest.
+    uint64_t first = 0;
+    RedriveBody::Outcome more = {};
+  };
+  Status AddTo(const std::string& key, const std::vector<SettledLetter>& letters, Share& share);
 
   store::Store& store_;
   const std::string run_;

@@ -82,6 +82,7 @@ TEST(Usage, WrongUsageIsAClearErrorWithExitCode2) {
                                                        {"--progress=fast", "doctor"},
                                                        {"completions"},
                                                        {"completions", "csh"},
+                                                       {"snapshot", "list", "repo", "--shard=0"},
                                                        {"--color=pink", "doctor"},
                                                        {"--log-level=all", "doctor"}};
   for (const auto& arguments : wrong) {
@@ -101,8 +102,7 @@ TEST(Usage, OptionOfAnotherActionIsRefused) {
       {"replica", "run", "set.yaml", "--timeout=10"},
       {"events", "append", "memory:", "--limit=3"},
       {"states", "check", "order.asl.json", "--name=x"},
-      {"states", "start", "order.asl.json", "--virtual-time"},
-      {"snapshot", "list", "repo", "--shard=0"}};
+      {"states", "start", "order.asl.json", "--virtual-time"}};
   for (const auto& arguments : wrong) {
     Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[1];

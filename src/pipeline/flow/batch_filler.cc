@@ -25,15 +25,16 @@ std::string_view InArena(std::string_view text, std::string_view original, Arena
 void ReadBatch::Clear() {
   batch.Clear();
   failed.clear();
-  read = skipped = bytes = 0;
+  read = skipped = added = bytes = made_bytes = 0;
   position.clear();
   kept_bytes = 0;
   last = false;
   outcome = {};
 }
 
-BatchFiller::BatchFiller(const Pipeline& pipeline, std::unique_ptr<Reader> reader)
-    : pipeline_(pipeline), reader_(std::move(reader)) {}
+BatchFiller::BatchFiller(const Pipeline& pipeline, std::string collection,
+                         std::unique_ptr<Reader> reader)
+    : pipeline_(pipeline), collection_(std::move(collection)), reader_(std::move(reader)) {}
 
 void BatchFiller::Fill(ReadBatch& batch) {
   batch.Clear();
@@ -45,20 +46,9 @@ void BatchFiller::Fill(ReadBatch& batch) {
     batch.outcome = std::move(made);
     return;
   }
-  if (!held_.batch.documents.empty()) {
-    const Document& held = held_.batch.documents.front();
-    ++batch.read;
-    batch.bytes += held_.read_bytes;
-    batch.position = held.position;
-    Document document = held;
-    for (std::string_view* text :
-         {&document.id, &document.routing, &document.body, &document.position})
-      *text = batch.batch.arena.Copy(*text);
-    document.defect = {};
-    Keep(batch, document, std::move(held_.failure));
-    held_.batch.Clear();
-  }
-  while (batch.kept() < limits.max_docs && batch.read < most_read && batch.bytes < most_bytes) {
+  TakeHeld(batch);
+  while (batch.kept() < limits.max_docs && batch.read < most_read && batch.bytes < most_bytes &&
+         batch.made_bytes < most_bytes) {
     Result<bool> more = ReadOne(batch, limits);
     if (more && *more) continue;
     // Either the batch is full or the source is exhausted.
@@ -73,65 +63,79 @@ Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
   MUSTER_ASSIGN(const std::optional<Document> next, reader_->Next());
   if (!next) return false;
   const Document& original = *next;
-  Document document = original;
-  std::optional<std::string> failure;
   Arena& arena = batch.batch.arena;
+  TransformChain::Made& made = one_.made;
+  one_.bytes = static_cast<int64_t>(original.body.size());
+  one_.failure.reset();
   if (!original.defect.empty()) {
-    failure = original.defect;
-  } else {
-    Result<bool> wanted = Transformed(document, arena);
-    if (!wanted) {
-      failure = wanted.error().ToString();
-      document = original;
-    } else if (!*wanted) {
-      ++batch.read;
-      ++batch.skipped;
-      batch.bytes += static_cast<int64_t>(original.body.size());
-      batch.position = original.position;
-      return true;
-    }
+    one_.failure = original.defect;
+  } else if (const Status done = transforms_->Apply(original, arena, made); !done) {
+    one_.failure = done.error().ToString();
   }
-  if (batch.kept() > 0 && batch.kept_bytes + SizeOf(document) > limits.max_bytes) {
-    held_.batch.Add(document);
-    held_.read_bytes = static_cast<int64_t>(original.body.size());
-    held_.failure = std::move(failure);
+  if (one_.failure) {
+    made.documents.assign(1, original);
+    made.skipped = 0;
+    made.bytes = one_.bytes;
+  }
+  size_t bytes = 0;
+  for (const Document& document : made.documents) bytes += SizeOf(document);
+  if (batch.kept() > 0 && (batch.kept_bytes + bytes > limits.max_bytes ||
+                           batch.kept() + made.documents.size() > limits.max_docs)) {
+    for (const Document& document : made.documents) held_.batch.Add(document);
+    std::swap(held_.one, one_);
     return false;
   }
+  const std::string_view position =
+      made.documents.empty() ? original.position : arena.Copy(original.position);
+  for (Document& document : made.documents) {
+    Document kept = original;
+    kept.id = InArena(document.id, original.id, arena);
+    kept.routing = InArena(document.routing, original.routing, arena);
+    kept.body = InArena(document.body, original.body, arena);
+    kept.part = document.part;
+    document = kept;
+  }
+  Add(batch, one_, position);
+  return true;
+}
+
+void BatchFiller::TakeHeld(ReadBatch& batch) {
+  if (held_.batch.documents.empty()) return;
+  Arena& arena = batch.batch.arena;
+  held_.one.made.documents.clear();
+  for (Document document : held_.batch.documents) {
+    for (std::string_view* text : {&document.id, &document.routing, &document.body})
+      *text = arena.Copy(*text);
+    held_.one.made.documents.push_back(document);
+  }
+  Add(batch, held_.one, arena.Copy(held_.batch.documents.front().position));
+  held_.batch.Clear();
+}
+
+// Texts must be in the batch's arena.
+void BatchFiller::Add(ReadBatch& batch, const One& one, std::string_view position) {
   ++batch.read;
-  batch.bytes += static_cast<int64_t>(original.body.size());
-  batch.position = original.position;
-  Document kept = original;
-  kept.id = InArena(document.id, original.id, arena);
-  kept.routing = InArena(document.routing, original.routing, arena);
-  kept.body = InArena(document.body, original.body, arena);
-  kept.position = arena.Copy(original.position);
-  kept.defect = {};
-  Keep(batch, kept, std::move(failure));
-  return true;
-}
-
-void BatchFiller::Keep(ReadBatch& batch, const Document& document,
-                       std::optional<std::string> failure) {
-  batch.kept_bytes += SizeOf(document);
-  if (failure) {
-    batch.failed.push_back({document, *std::move(failure)});
-  } else {
-    batch.batch.documents.push_back(document);
+  batch.skipped += one.made.skipped;
+  batch.added += one.made.added();
+  batch.bytes += one.bytes;
+  batch.made_bytes += one.made.bytes;
+  batch.position = position;
+  for (Document document : one.made.documents) {
+    document.position = position;
+    document.defect = {};
+    batch.kept_bytes += SizeOf(document);
+    if (one.failure) {
+      batch.failed.push_back({document, *one.failure});
+    } else {
+      batch.batch.documents.push_back(document);
+    }
   }
-}
-
-Result<bool> BatchFiller::Transformed(Document& document, Arena& arena) {
-  for (const auto& transform : *transforms_) {
-    MUSTER_ASSIGN(const bool wanted, transform->Apply(document, arena));
-    if (!wanted) return false;
-  }
-  return true;
 }
 
 // Created on the thread that uses them: script engines may require it.
 Status BatchFiller::MakeTransforms() {
   if (transforms_) return {};
-  MUSTER_ASSIGN(transforms_, pipeline_.transforms.Make());
+  MUSTER_ASSIGN(transforms_, TransformChain::Of(pipeline_.transforms, collection_));
   return {};
 }
 

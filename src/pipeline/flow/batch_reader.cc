@@ -7,9 +7,9 @@
 
 namespace muster::pipeline {
 
-BatchReader::BatchReader(const Pipeline& pipeline, std::unique_ptr<Reader> reader,
-                         std::stop_source stop)
-    : filler_(pipeline, std::move(reader)), stop_(std::move(stop)) {
+BatchReader::BatchReader(const Pipeline& pipeline, const std::string& collection,
+                         std::unique_ptr<Reader> reader, std::stop_source stop)
+    : filler_(pipeline, collection, std::move(reader)), stop_(std::move(stop)) {
   if (pipeline.options.read_ahead) thread_ = std::thread([this] { ReadAhead(); });
 }
 

@@ -17,7 +17,8 @@ namespace muster::pipeline {
 class BatchReader final : public Rest {
  public:
   // `pipeline` must outlive it. `stop` cancels the reader; it is requested on destruction.
-  BatchReader(const Pipeline& pipeline, std::unique_ptr<Reader> reader, std::stop_source stop);
+  BatchReader(const Pipeline& pipeline, const std::string& collection,
+              std::unique_ptr<Reader> reader, std::stop_source stop);
   ~BatchReader() override;
 
   // The next batch, valid until the next call; null at the end. A source error is returned after

@@ -62,7 +62,7 @@ Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& col
   MUSTER_TRY(CheckNotItself(pipeline, collections));
   std::map<std::string, Taken> places;
   for (const Collection& collection : collections) {
-    const Collection renamed = pipeline.transforms.Target(collection);
+    MUSTER_ASSIGN(const Collection renamed, pipeline.transforms.Target(collection));
     // Fail before writing anything if the sink will never accept a collection, because of its name,
     // say.
     MUSTER_TRY(pipeline.sink.Prepare(renamed, /*evaluate=*/true));
@@ -142,8 +142,8 @@ Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
   MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
   MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
   for (const Collection& collection : collections) {
-    MUSTER_ASSIGN(std::vector<TargetChange> changes,
-                  pipeline.sink.Prepare(pipeline.transforms.Target(collection), evaluate));
+    MUSTER_ASSIGN(const Collection target, pipeline.transforms.Target(collection));
+    MUSTER_ASSIGN(std::vector<TargetChange> changes, pipeline.sink.Prepare(target, evaluate));
     std::move(changes.begin(), changes.end(), std::back_inserter(all));
   }
   return all;

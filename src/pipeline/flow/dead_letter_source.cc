@@ -44,12 +44,14 @@ bool Take(const Json& json, const char* name, int64_t& value) {
   return found->is_number_integer();
 }
 
-// Positions are relative to the shard, whichever part of it an item covers.
+// Positions are relative to the shard, whichever part of it an item covers. One of several
+// documents that were made of one has that one's position, and may have its id.
 uint64_t IdentityOf(const Letter& letter) {
   const auto item = WorkItemName::Parse(letter.place.item);
   const std::string shard = item ? std::to_string(item->shard) : "";
-  const std::string name = letter.group.run + "\n" + letter.place.collection + "\n" + shard + "\n" +
-                           letter.place.position + "\n" + letter.id;
+  std::string name = letter.group.run + "\n" + letter.place.collection + "\n" + shard + "\n" +
+                     letter.place.position + "\n" + letter.id;
+  if (letter.place.part != 0) name += "\n" + std::to_string(letter.place.part);
   uint64_t identity = 0;
   for (const char digit : Sha256Hex(name).substr(0, 16)) {
     identity = identity << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
@@ -72,8 +74,7 @@ Result<std::optional<Letter>> Parse(const std::string& line, const std::string& 
                 .routing = TextIn(head, letter_fields::kRouting),
                 .body = {},
                 .defect = {}};
-  letter.place.identity = IdentityOf(letter);
-  if (letter.place.collection.empty() ||
+  if (letter.place.collection.empty() || !Take(head, letter_fields::kPart, letter.place.part) ||
       !Take(head, letter_fields::kTransformed, letter.group.transformed) ||
       !Take(head, letter_fields::kSinceMs, letter.group.since_ms) ||
       !Take(head, letter_fields::kFollows, letter.place.follows) ||
@@ -84,6 +85,7 @@ Result<std::optional<Letter>> Parse(const std::string& line, const std::string& 
   }
   if (letter.group.since_ms < 0 || letter.group.since_ms > kLatestMs)
     return std::optional<Letter>();
+  letter.place.identity = IdentityOf(letter);
   if (!parts->document.empty()) {
     letter.body = parts->document;
     // A torn letter with another appended to its line passes the checks so far.
@@ -127,7 +129,8 @@ class LetterReader final : public Reader {
                     .defect = letter_.defect,
                     .deleted = letter_.place.deleted,
                     .version = letter_.version,
-                    .null_is_json = letter_.null_is_json};
+                    .null_is_json = letter_.null_is_json,
+                    .part = letter_.place.part};
   }
 
  private:

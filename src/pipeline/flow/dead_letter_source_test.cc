@@ -51,6 +51,20 @@ class DeadLetterSourceTest : public ::testing::Test {
   const LetterGroup group_{.run = "run", .target = "sales", .transformed = true};
 };
 
+TEST_F(DeadLetterSourceTest, DocumentsMadeOfOneAreLettersOfTheirOwn) {
+  Document document = Of("7");
+  for (const int64_t part : {0, 1, 2, 2}) {
+    document.part = part;
+    Add(document);
+  }
+  const auto log = DeadLetterLog::Open(path_).value();
+  const auto source = log.Read(log.letters().at(group_));
+  const auto reader = source->Read(source->Partitions("orders")->at(0), "", {}).value();
+  std::vector<int64_t> parts;
+  while (const auto read = reader->Next().value()) parts.push_back(read->part);
+  EXPECT_EQ(parts, (std::vector<int64_t>{0, 1, 2}));
+}
+
 TEST_F(DeadLetterSourceTest, GivesBackWhatWasWrittenEachOnce) {
   const Document good{.id = "7",
                       .routing = "r",

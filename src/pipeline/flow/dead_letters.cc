@@ -57,6 +57,7 @@ class DeadLetterFile final : public DeadLetters {
     if (letter.since_ms != 0)
       AppendRaw(line, letter_fields::kSinceMs, std::to_string(letter.since_ms));
     if (letter.follows) AppendRaw(line, letter_fields::kFollows, "true");
+    if (document.part != 0) AppendRaw(line, letter_fields::kPart, std::to_string(document.part));
     if (document.deleted) AppendRaw(line, letter_fields::kDeleted, "true");
     if (document.null_is_json) AppendRaw(line, letter_fields::kNullIsJson, "true");
     if (document.version != 0)

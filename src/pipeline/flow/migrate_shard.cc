@@ -33,7 +33,7 @@ class ShardRun {
     MUSTER_ASSIGN(auto reader,
                   By(Party::kSource,
                      pipeline_.source.Read(partition_, progress_.position, reading.get_token())));
-    BatchReader batches(pipeline_, std::move(reader), reading);
+    BatchReader batches(pipeline_, partition_.collection, std::move(reader), reading);
     for (;;) {
       Result<const ReadBatch*> batch = batches.Next();
       if (stop_.stop_requested()) return Stopped();
@@ -67,7 +67,8 @@ class ShardRun {
                      .written = documents,
                      .skipped = batch.skipped,
                      .failed = static_cast<int64_t>(batch.failed.size()),
-                     .bytes = batch.bytes};
+                     .bytes = batch.bytes,
+                     .added = batch.added};
     const auto written = writer_.Write(batch.batch, after, cursor_.NextPatience());
     if (!written) return written.error().By(Party::kSink);
     const std::vector<Refused>& refused = *written;

@@ -12,6 +12,7 @@ struct Letter {
   std::string reason;
   std::string target = "sales";
   bool transformed = false;
+  int64_t part = 0;
 
   bool operator==(const Letter&) const = default;
 };
@@ -20,7 +21,7 @@ class LetterList final : public DeadLetters {
  public:
   Status Add(const DeadLetter& letter) override {
     letters.push_back({std::string(letter.document.id), std::string(letter.reason),
-                       std::string(letter.target), letter.transformed});
+                       std::string(letter.target), letter.transformed, letter.document.part});
     return {};
   }
   Status Flush() override { return {}; }
@@ -31,8 +32,16 @@ class LetterList final : public DeadLetters {
 // Treats a document as its id says: skips, fails, grows, or leaves it.
 class ById final : public Transform {
  public:
-  Result<bool> Apply(Document& document, Arena& arena) override {
+  Result<bool> Apply(Document& document, Arena& arena, std::vector<Document>& more) override {
     if (document.id.starts_with("skip")) return false;
+    if (document.id.starts_with("three")) {
+      const std::string id(document.id);
+      for (const char* part : {"b", "c"}) {
+        more.push_back(document);
+        more.back().id = arena.Copy(id + part);
+      }
+      document.id = arena.Copy(id + "a");
+    }
     if (document.id.starts_with("fail")) return Error{Code::kInvalid, "cannot be done"};
     if (document.id.starts_with("grow")) {
       document.body = arena.Copy("{\"grown\":\"" + std::string(100, 'x') + "\"}");
@@ -43,7 +52,7 @@ class ById final : public Transform {
 
 class ByIdPlan final : public TransformPlan {
  public:
-  Result<std::vector<std::unique_ptr<Transform>>> Make() const override {
+  Result<std::vector<std::unique_ptr<Transform>>> Make(const std::string&) const override {
     std::vector<std::unique_ptr<Transform>> all;
     all.push_back(std::make_unique<ById>());
     return all;
@@ -183,6 +192,67 @@ TEST_P(MigrateShardTest, EveryDocumentIsAccountedFor) {
                                                    {"refuse6", "too large", "sales", true}}));
   EXPECT_EQ(*(*sink_.Open("orders", {.run = "r", .incarnation = "i", .item = "it"}))->Known(), *end)
       << "what the sink keeps counts the refused ones as failed, too";
+}
+
+TEST_P(MigrateShardTest, AllThatIsMadeOfADocumentIsInOneBatch) {
+  Add("1");
+  Add("2");
+  Add("three3");
+  Add("4");
+  Add("three5");
+  const auto end = Run({.max_docs = 4});
+  ASSERT_TRUE(end) << end.error().ToString();
+  EXPECT_EQ(end->counts, (Counts{.read = 5, .written = 9, .bytes = 5 * 7, .added = 4}));
+  EXPECT_EQ(sink_.BatchSizes("orders"), (std::vector<size_t>{2, 4, 3}));
+  EXPECT_EQ(WrittenIds(), (std::vector<std::string>{"1", "2", "three3a", "three3b", "three3c", "4",
+                                                    "three5a", "three5b", "three5c"}));
+  ASSERT_EQ(cursor_.seen.size(), 3U);
+  EXPECT_EQ(cursor_.seen[0].position, MemorySource::PositionOf(2));
+  EXPECT_EQ(cursor_.seen[0].counts.added, 0);
+  EXPECT_EQ(cursor_.seen[1].position, MemorySource::PositionOf(4));
+}
+
+TEST_P(MigrateShardTest, MoreThanABatchMayHoldGoesAlone) {
+  Add("1");
+  Add("three2");
+  Add("3");
+  ASSERT_TRUE(Run({.max_docs = 2}));
+  EXPECT_EQ(sink_.BatchSizes("orders"), (std::vector<size_t>{1, 3, 1}));
+}
+
+TEST_P(MigrateShardTest, WhatIsRefusedOfADocumentIsALetterOfItsOwn) {
+  Add("1");
+  Add("three2");
+  Add("3");
+  sink_.refuse = [](const Document& document) {
+    return document.id.ends_with("a") || document.id.ends_with("c") ? "too large" : "";
+  };
+  const auto end = Run({});
+  ASSERT_TRUE(end) << end.error().ToString();
+  EXPECT_EQ(end->counts,
+            (Counts{.read = 3, .written = 3, .failed = 2, .bytes = 3 * 7, .added = 2}));
+  EXPECT_EQ(letters_.letters, (std::vector<Letter>{{"three2a", "too large", "sales", true, 1},
+                                                   {"three2c", "too large", "sales", true, 3}}));
+}
+
+TEST_P(MigrateShardTest, NothingIsLostOrRepeatedAfterAFailureBetweenBatches) {
+  for (int i = 0; i < 7; ++i) Add("three" + std::to_string(i));
+  int writes = 0;
+  sink_.fail = [&](size_t) {
+    return ++writes % 2 == 0 ? Status(Error{Code::kUnavailable, "gone"}) : Status();
+  };
+  Progress reached;
+  for (int runs = 0; runs < 20; ++runs) {
+    const auto end = Run({.max_docs = 5}, reached);
+    reached = *(*sink_.Open("orders", {.run = "r", .incarnation = "i", .item = "it"}))->Known();
+    if (end) break;
+  }
+  EXPECT_EQ(reached.counts, (Counts{.read = 7, .written = 21, .bytes = 7 * 7, .added = 14}));
+  std::vector<std::string> expected;
+  for (int i = 0; i < 7; ++i) {
+    for (const char* part : {"a", "b", "c"}) expected.push_back("three" + std::to_string(i) + part);
+  }
+  EXPECT_EQ(WrittenIds(), expected);
 }
 
 TEST_P(MigrateShardTest, SkippedDocumentsAdvanceTheProgressNowAndThen) {

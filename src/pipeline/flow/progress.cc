@@ -34,6 +34,7 @@ Counts& Counts::operator+=(const Counts& other) {
   skipped += other.skipped;
   failed += other.failed;
   bytes += other.bytes;
+  added += other.added;
   return *this;
 }
 
@@ -52,6 +53,7 @@ Json JsonOf(const Progress& progress) {
             {"skipped", counts.skipped},
             {"failed", counts.failed},
             {"bytes", counts.bytes}};
+  if (counts.added != 0) json["added"] = counts.added;
   for (const std::string& former : progress.former_ends) {
     json["former_ends"].push_back(EscapeBytes(former));
   }
@@ -68,6 +70,9 @@ Result<Progress> ProgressOf(const Json& json) {
   MUSTER_ASSIGN(progress.counts.skipped, CountIn(json, "skipped"));
   MUSTER_ASSIGN(progress.counts.failed, CountIn(json, "failed"));
   MUSTER_ASSIGN(progress.counts.bytes, CountIn(json, "bytes"));
+  if (json.contains("added")) {
+    MUSTER_ASSIGN(progress.counts.added, CountIn(json, "added"));
+  }
   if (const auto found = json.find("former_ends"); found != json.end()) {
     for (const Json& former : *found) {
       auto end =

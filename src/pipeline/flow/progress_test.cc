@@ -10,7 +10,7 @@ TEST(Progress, SurvivesBeingWrittenWhateverThePositionsAre) {
   const Progress progress{
       .position = odd,
       .end = "\xfe",
-      .counts = {.read = 10, .written = 7, .skipped = 2, .failed = 1, .bytes = 99}};
+      .counts = {.read = 10, .written = 7, .skipped = 2, .failed = 1, .bytes = 99, .added = 3}};
   const std::string json = progress.ToString();
   EXPECT_EQ(json.find('\n'), std::string::npos);
   const auto again = Progress::Parse(json);
@@ -34,8 +34,9 @@ TEST(Progress, WhatIsNoProgressIsRefused) {
 
 TEST(Counts, AddUp) {
   Counts counts{.read = 1, .written = 1};
-  counts += {.read = 3, .written = 1, .skipped = 1, .failed = 1, .bytes = 5};
-  EXPECT_EQ(counts, (Counts{.read = 4, .written = 2, .skipped = 1, .failed = 1, .bytes = 5}));
+  counts += {.read = 3, .written = 2, .skipped = 1, .failed = 1, .bytes = 5, .added = 1};
+  EXPECT_EQ(counts,
+            (Counts{.read = 4, .written = 3, .skipped = 1, .failed = 1, .bytes = 5, .added = 1}));
 }
 
 }  // namespace

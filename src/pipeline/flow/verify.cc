@@ -7,6 +7,7 @@
 #include "core/json_scan.h"
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/shards.h"
+#include "pipeline/flow/transform_chain.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
@@ -45,8 +46,6 @@ struct Contents {
   std::vector<std::string> json_nulls;
 };
 
-std::vector<std::unique_ptr<Transform>> NoTransforms() { return {}; }
-
 constexpr auto kAlreadyNamed = [](const Document&, const Partition&) {};
 
 // The columns that can hold both JSON null and NULL. One that is NOT NULL holds JSON null for both,
@@ -77,19 +76,34 @@ DocumentHash HashJsonNulls(std::string_view body, const std::vector<std::string>
   return hash;
 }
 
-// Reads all documents of a side. Calls `visit` for each that passes the transforms, and `spoilt`
-// for each that is invalid or fails in a transform: it was not migrated.
+DocumentHash ContentOf(const Document& document, const Contents& contents) {
+  if (!contents.compared) return {};
+  const auto hash = HashDocument(document.body, contents.types);
+  DocumentHash content = hash ? *hash : HashBytes(document.body);
+  // With a sum, swapping the routing of two documents would go unnoticed.
+  if (contents.routing && !document.routing.empty()) {
+    content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) + "/" +
+                        std::string(document.routing));
+  }
+  if (hash && document.null_is_json) content += HashJsonNulls(document.body, contents.json_nulls);
+  return content;
+}
+
+// Reads all documents of a side. Calls `visit` for each that passes the transforms, and for each
+// that they add, and `spoilt` for each that is invalid or fails in a transform: it was not
+// migrated.
 template <class Visit, class Spoilt>
 Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
                                                   const Contents& contents, std::stop_token stop,
                                                   Visit visit, Spoilt spoilt) {
-  std::vector<std::unique_ptr<Transform>> transforms = NoTransforms();
+  TransformChain transforms;
   if (plan != nullptr) {
-    MUSTER_ASSIGN(transforms, plan->Make());
+    MUSTER_ASSIGN(transforms, TransformChain::Of(*plan, side.collection));
   }
   MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
   std::vector<VerifyReport::Count> counts;
   int64_t read = 0;
+  TransformChain::Made made;
   Arena arena;
   for (const Partition& partition : partitions) {
     VerifyReport::Count count{partition};
@@ -98,37 +112,17 @@ Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const 
       MUSTER_ASSIGN(const auto next, reader->Next());
       if (!next) break;
       ++read;
-      Document document = *next;
-      bool good = document.defect.empty();
-      bool keep = good;
-      for (const auto& transform : transforms) {
-        if (!keep) break;
-        const auto applied = transform->Apply(document, arena);
-        good = applied.has_value();
-        keep = good && *applied;
-      }
-      if (!good) {
+      arena.Clear();
+      if (!next->defect.empty() || !transforms.Apply(*next, arena, made)) {
         ++count.documents;
         ++count.unreadable;
         spoilt(*next, partition);
+        continue;
       }
-      if (!keep) continue;
-      DocumentHash content;
-      if (contents.compared) {
-        const auto hash = HashDocument(document.body, contents.types);
-        content = hash ? *hash : HashBytes(document.body);
-        // With a sum, swapping the routing of two documents would go unnoticed.
-        if (contents.routing && !document.routing.empty()) {
-          content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) +
-                              "/" + std::string(document.routing));
-        }
-        if (hash && document.null_is_json) {
-          content += HashJsonNulls(document.body, contents.json_nulls);
-        }
+      for (const Document& document : made.documents) {
+        ++count.documents;
+        visit(Seen{document.id, ContentOf(document, contents), partition, document.position});
       }
-      ++count.documents;
-      visit(Seen{document.id, content, partition, document.position});
-      arena.Clear();
     }
     counts.push_back(std::move(count));
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/memory_source.h"
 #include "sql/sqlite.h"
@@ -68,6 +70,46 @@ class VerifyTest : public ::testing::Test {
     return report ? *report : VerifyReport{};
   }
 };
+
+TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
+  const auto plan = ParseTransforms(
+                        "- javascript: |\n"
+                        "    (doc, meta) => doc.n % 3 === 0 ? undefined : doc.n % 3 === 1 ? doc :\n"
+                        "      ['x', 'y'].map((part) => ({id: meta.id + part, source: {part}}))",
+                        "t")
+                        .value();
+  MemorySource source(4);
+  MemorySource target(100);
+  Fill(source, 0, 12);
+  for (int i = 0; i < 12; ++i) {
+    if (i % 3 == 1) target.Add("c", {.id = Id(i), .body = "{\"n\":" + std::to_string(i) + "}"});
+    if (i % 3 != 2) continue;
+    for (const char* part : {"x", "y"}) {
+      target.Add("c", {.id = Id(i) + part, .body = R"({"part":")" + std::string(part) + "\"}"});
+    }
+  }
+  const VerifyOptions options{.checksums = true, .transforms = plan.get()};
+  const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {});
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->Equal());
+  EXPECT_EQ(report->SourceDocuments(), 12);
+
+  MemorySource wrong(100);
+  for (int i = 0; i < 12; ++i) {
+    if (i % 3 == 1) wrong.Add("c", {.id = Id(i), .body = "{\"n\":" + std::to_string(i) + "}"});
+    if (i % 3 != 2) continue;
+    if (i != 5) wrong.Add("c", {.id = Id(i) + "x", .body = R"({"part":"x"})"});
+    wrong.Add("c", {.id = Id(i) + "y", .body = i == 8 ? R"({"part":"z"})" : R"({"part":"y"})"});
+  }
+  wrong.Add("c", {.id = Id(3), .body = R"({"n":3})"});
+  const auto differs = VerifyCollection({source, "c"}, {wrong, "c"}, options, {});
+  ASSERT_TRUE(differs) << differs.error().ToString();
+  std::map<std::string, Kind> named;
+  for (const VerifyDifference& one : differs->named) named[one.id] = one.kind;
+  EXPECT_EQ(named, (std::map<std::string, Kind>{{Id(3), Kind::kExtra},
+                                                {Id(5) + "x", Kind::kMissing},
+                                                {Id(8) + "y", Kind::kChanged}}));
+}
 
 TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
   MemorySource source(10);

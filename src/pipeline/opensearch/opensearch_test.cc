@@ -506,5 +506,47 @@ TEST_F(OpenSearchPipeline, AMissingIndexIsNamed) {
   EXPECT_NE(collections.error().message.find("no-such-index"), std::string::npos);
 }
 
+// Scripts change ids, routing and mappings, drop and multiply documents; a second run makes the
+// same.
+TEST_F(OpenSearchPipeline, AScriptDecidesWhatBecomesOfDocumentsAndMappings) {
+  Fill(index_, 2, 90);
+  const std::string target = index_ + "-made";
+  const std::string transforms = "- rename_index: {" + index_ + ": " + target + "}\n" + R"(
+- javascript: |
+    ({
+      transform(doc, {id, collection}) {
+        if (doc.n % 3 === 0) return undefined;
+        if (doc.n % 3 === 1) return [{id: `${collection}/${id}`, routing: 'eu', source: doc}];
+        return ['a', 'b'].map((part) => ({id: id + part, source: {...doc, part}}));
+      },
+      metadata: (metadata) => ({
+        ...metadata,
+        mappings: {dynamic: false, properties: {part: {type: 'keyword'}}},
+      }),
+    })
+)";
+  const auto plan = ParseTransforms(transforms, "t").value();
+  const auto sink = OpenSink("");
+  for (int run = 1; run <= 2; ++run) {
+    const auto source = OpenSource("/" + index_);
+    const auto counts = testing::Migrate(*source, *sink, transforms);
+    ASSERT_TRUE(counts) << counts.error().ToString();
+    EXPECT_EQ(counts->read, 90);
+    EXPECT_EQ(counts->added, 30);
+    EXPECT_EQ(counts->written, 90);
+    EXPECT_EQ(counts->skipped, 30);
+    const auto made = OpenSource("/" + target);
+    const VerifyOptions options{.checksums = true, .transforms = plan.get()};
+    const auto report = VerifyCollection({*source, index_}, {*made, target}, options, {});
+    ASSERT_TRUE(report) << report.error().ToString();
+    EXPECT_TRUE(report->Equal()) << report->differences;
+    EXPECT_EQ(report->TargetDocuments(), 90);
+  }
+  const std::string found = server_->Call("GET", "/" + target + "/_doc/2b");
+  EXPECT_NE(found.find(R"("big":123456789012345678901234567890)"), std::string::npos) << found;
+  const std::string mapping = server_->Call("GET", "/" + target + "/_mapping");
+  EXPECT_NE(mapping.find(R"("part":{"type":"keyword"})"), std::string::npos) << mapping;
+}
+
 }  // namespace
 }  // namespace muster::pipeline

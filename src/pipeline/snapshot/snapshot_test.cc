@@ -162,10 +162,11 @@ TEST_F(SnapshotSource, RunIsNotContinuedWithAnotherSnapshot) {
   EXPECT_EQ(reader.error().code, Code::kConflict);
 }
 
-Result<Counts> Migrate(const std::string& from, const std::string& to) {
+Result<Counts> Migrate(const std::string& from, const std::string& to,
+                       const std::string& transforms = "") {
   const auto source = OpenSource(from, RealEnv()).value();
   const auto sink = OpenSink(to, RealEnv()).value();
-  return testing::Migrate(*source, *sink);
+  return testing::Migrate(*source, *sink, transforms);
 }
 
 // Repeated deletes, arriving after the writes that replaced them, remove nothing: the second delta
@@ -211,6 +212,28 @@ TEST_F(SnapshotSource, RepeatedDeltaYieldsTheLaterSnapshot) {
     const auto wanted = ReadAll(cluster + "/" + papers, papers);
     EXPECT_EQ(wanted, ReadAll(cluster + "/" + copied, copied));
     EXPECT_FALSE(wanted.empty());
+  }
+
+  // What a script made of the old version of a document goes with it.
+  const std::string parts = UniqueName("parts");
+  const std::string script =
+      "- javascript: \"(doc, {id}) => (doc.turn === 1 ? ['a', 'b'] : ['c']).map((part) =>"
+      " ({id: id + part, source: {part}}))\"";
+  ASSERT_TRUE(Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + parts, script));
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto done = Migrate(repository + "?snapshot=second&since=first#" + papers,
+                              cluster + "/" + parts, script);
+    ASSERT_TRUE(done) << done.error().ToString();
+    EXPECT_EQ(done->failed, 0);
+    server.Call("POST", "/" + parts + "/_refresh");
+    std::multimap<std::string, std::string> wanted;
+    for (const auto& [id, body] : ReadAll(cluster + "/" + papers, papers)) {
+      const bool is_old = body.find("1") != std::string::npos;
+      for (const char* part : is_old ? std::vector{"a", "b"} : std::vector{"c"}) {
+        wanted.emplace(id + part, R"({"part":")" + std::string(part) + "\"}");
+      }
+    }
+    EXPECT_EQ(wanted, ReadAll(cluster + "/" + parts, parts));
   }
 }
 

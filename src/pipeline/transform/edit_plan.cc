@@ -21,10 +21,11 @@ std::optional<std::string> IndexRename::Apply(const std::string& name) const {
   return result.append(whole.data() + whole.size(), name.data() + name.size());
 }
 
-Result<std::vector<std::unique_ptr<Transform>>> EditPlan::Make() const {
+Result<std::vector<std::unique_ptr<Transform>>> EditPlan::Make(
+    const std::string& collection) const {
   std::vector<std::unique_ptr<Transform>> all;
   for (const TransformMaker& make : makers) {
-    MUSTER_ASSIGN(auto transform, make());
+    MUSTER_ASSIGN(auto transform, make(collection));
     all.push_back(std::move(transform));
   }
   return all;
@@ -37,8 +38,10 @@ std::string EditPlan::TargetName(const std::string& collection) const {
   return collection;
 }
 
-Collection EditPlan::Target(const Collection& collection) const {
-  return {TargetName(collection.name), EditMetadata(collection.metadata, metadata_edits)};
+Result<Collection> EditPlan::Target(const Collection& collection) const {
+  auto metadata = EditMetadata(collection, metadata_edits);
+  if (!metadata) return metadata.error().Within("collection '" + collection.name + "'");
+  return Collection{TargetName(collection.name), *std::move(metadata)};
 }
 
 }  // namespace muster::pipeline

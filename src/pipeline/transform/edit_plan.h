@@ -12,7 +12,9 @@
 
 namespace muster::pipeline {
 
-using TransformMaker = std::function<Result<std::unique_ptr<Transform>>()>;
+// Makes a transform for the documents of a collection.
+using TransformMaker =
+    std::function<Result<std::unique_ptr<Transform>>(const std::string& collection)>;
 
 struct IndexRename {
   Regex from;
@@ -25,14 +27,17 @@ struct IndexRename {
 // The transforms of a file, and what they mean for the names and metadata of collections.
 class EditPlan final : public TransformPlan {
  public:
-  Result<std::vector<std::unique_ptr<Transform>>> Make() const override;
+  Result<std::vector<std::unique_ptr<Transform>>> Make(
+      const std::string& collection) const override;
   std::string TargetName(const std::string& collection) const override;
   bool EditsDocuments() const override { return !makers.empty(); }
-  Collection Target(const Collection& collection) const override;
+  std::string Scripts() const override { return scripts; }
+  Result<Collection> Target(const Collection& collection) const override;
 
   std::vector<TransformMaker> makers;
   std::vector<IndexRename> index_renames;  // the first match wins
   std::vector<MetadataEdit> metadata_edits;
+  std::string scripts;
 };
 
 }  // namespace muster::pipeline

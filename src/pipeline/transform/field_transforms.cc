@@ -30,7 +30,7 @@ class TreeTransform : public Transform {
  public:
   explicit TreeTransform(FieldTree tree) : tree_(std::move(tree)) {}
 
-  Result<bool> Apply(Document& document, Arena& arena) final {
+  Result<bool> Apply(Document& document, Arena& arena, std::vector<Document>& /*more*/) final {
     splice_.Start(document.body);
     const size_t start = SkipJsonSpace(document.body, 0);
     const size_t end = document.body.find_last_of('}') + 1;  // 0: not an object, nothing to visit

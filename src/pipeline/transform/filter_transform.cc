@@ -45,7 +45,8 @@ class Filter final : public Transform {
  public:
   explicit Filter(std::vector<Check> checks) : checks_(std::move(checks)) {}
 
-  Result<bool> Apply(Document& document, Arena&) override {
+  Result<bool> Apply(Document& document, Arena& /*arena*/,
+                     std::vector<Document>& /*more*/) override {
     const std::string_view object = document.body.substr(SkipJsonSpace(document.body, 0));
     return std::all_of(checks_.begin(), checks_.end(),
                        [&](const Check& check) { return check.Holds(object); });

@@ -35,7 +35,7 @@ class PlanReader {
       MUSTER_TRY(ReadOne(item.entries[0].key, item.entries[0].value));
     }
     // Report errors now rather than in the middle of a migration.
-    MUSTER_TRY(plan_->Make());
+    MUSTER_TRY(plan_->Make(""));
     return std::move(plan_);
   }
 
@@ -236,19 +236,42 @@ class PlanReader {
         auto source = ReadFile(script.origin, kMaxScriptBytes);
         if (!source) return document_.At(*file, source.error().ToString());
         script.source = *std::move(source);
+        plan_->scripts += "\n" + script.source;
       }
       MUSTER_TRY(yaml_.ReadCount(value.Find("time_ms"), script.time_ms));
       MUSTER_TRY(yaml_.ReadCount(value.Find("memory_mb"), script.memory_mb));
     } else {
       MUSTER_TRY(yaml_.TextAt(value));
     }
-    return Add(*place, [script] { return RunJavaScript(script); });
+    return AddScript(*place, script);
+  }
+
+  Status AddScript(const YamlNode& node, const JavaScript& script) {
+    const auto made = RunJavaScript(script, "");
+    if (!made) return document_.At(node, made.error().ToString());
+    const auto edits_metadata = EditsMetadata(script);
+    if (!edits_metadata) return document_.At(node, edits_metadata.error().ToString());
+    if (*made == nullptr && !*edits_metadata) {
+      return document_.At(node, "the script has neither the function transform nor metadata");
+    }
+    if (*edits_metadata) {
+      plan_->metadata_edits.push_back(
+          {.kind = MetadataEdit::Kind::kScript,
+           .script = [script](const Json& metadata, const std::string& collection) {
+             return EditMetadataByScript(script, metadata, collection);
+           }});
+    }
+    if (*made != nullptr) {
+      plan_->makers.emplace_back(
+          [script](const std::string& collection) { return RunJavaScript(script, collection); });
+    }
+    return {};
   }
 
   // Builds the transform once, so that its error has a location.
-  Status Add(const YamlNode& node, TransformMaker make) {
+  Status Add(const YamlNode& node, std::function<Result<std::unique_ptr<Transform>>()> make) {
     if (const auto made = make(); !made) return document_.At(node, made.error().ToString());
-    plan_->makers.push_back(std::move(make));
+    plan_->makers.emplace_back([make = std::move(make)](const std::string&) { return make(); });
     return {};
   }
 

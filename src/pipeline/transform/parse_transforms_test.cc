@@ -4,22 +4,33 @@
 
 #include "core/json.h"
 #include "muster/migrate.h"
+#include "pipeline/flow/transform_chain.h"
 
 namespace muster::pipeline {
 namespace {
 
-// "skipped", "error: …", or the resulting body.
+// "skipped", "error: …", or what was made of the document "1", routed by "r": its body or, if there
+// are several or its id or routing has changed, a line "id/routing body" for each.
 std::string Transformed(const TransformPlan& plan, const std::string& body) {
-  const auto transforms = plan.Make();
+  auto transforms = TransformChain::Of(plan, "orders");
   if (!transforms) return "error: " + transforms.error().ToString();
-  Document document{.id = "1", .routing = {}, .body = body, .position = {}, .defect = {}};
+  const Document document{.id = "1", .routing = "r", .body = body, .position = {}, .defect = {}};
   Arena arena;
-  for (const auto& transform : *transforms) {
-    const auto wanted = transform->Apply(document, arena);
-    if (!wanted) return "error: " + wanted.error().ToString();
-    if (!*wanted) return "skipped";
+  TransformChain::Made made;
+  if (const Status done = transforms->Apply(document, arena, made); !done) {
+    return "error: " + done.error().ToString();
   }
-  return std::string(document.body);
+  if (made.documents.empty()) return "skipped";
+  const Document& first = made.documents[0];
+  if (made.documents.size() == 1 && first.id == "1" && first.routing == "r") {
+    return std::string(first.body);
+  }
+  std::string lines;
+  for (const Document& one : made.documents) {
+    lines.append(lines.empty() ? "" : "\n").append(one.id).append("/").append(one.routing);
+    lines.append(" ").append(one.body);
+  }
+  return lines;
 }
 
 TEST(Transforms, MatchTheTable) {
@@ -81,12 +92,12 @@ TEST(Transforms, ColumnsAreTransformed) {
   const auto plan = ParseTransforms(
       "- rename: {a: x}\n- drop: [b]\n- cast: {c: integer}\n- set: {d: 1}\n- hash: [e]", "t");
   ASSERT_TRUE(plan);
-  const Collection target = (*plan)->Target(
+  const Result<Collection> target = (*plan)->Target(
       {.name = "t",
        .metadata = R"({"columns":[{"name":"a","type":"int"},{"name":"b","type":"int"},)"
                    R"({"name":"c","type":"text"},{"name":"e","type":"int"}],"key":["a"]})"});
   EXPECT_EQ(
-      target.metadata,
+      target->metadata,
       R"({"columns":[{"name":"x","type":"int"},{"name":"c","type":"bigint"},)"
       R"({"name":"e","type":"text"},{"name":"d","type":"bigint","nullable":true}],"key":["x"]})");
 }
@@ -96,7 +107,7 @@ TEST(Transforms, KeyThatLosesAColumnIsDropped) {
   EXPECT_EQ((*plan)
                 ->Target({.name = "t",
                           .metadata = R"({"columns":[{"name":"a"},{"name":"b"}],"key":["a"]})"})
-                .metadata,
+                ->metadata,
             R"({"columns":[{"name":"b"}],"key":[]})");
 }
 
@@ -108,9 +119,82 @@ TEST(Transforms, MappingsAreTransformed) {
           ->Target({.name = "t",
                     .metadata = R"({"mappings":{"properties":{"o":{"properties":{"a":{"type":)"
                                 R"("long"}}},"b":{"type":"long"},"c":{"type":"text"}}}})"})
-          .metadata,
+          ->metadata,
       R"({"mappings":{"properties":{"o":{"properties":{"x":{"type":"keyword"}}},)"
       R"("c":{"type":"text"}}}})");
+}
+
+// A collection's metadata after a script, or "error: …".
+std::string MetadataAfter(const std::string& transforms, const std::string& metadata) {
+  const auto plan = ParseTransforms(transforms, "t.yaml");
+  if (!plan) return "error: " + plan.error().ToString();
+  const auto target = (*plan)->Target({.name = "orders", .metadata = metadata});
+  return target ? target->metadata : "error: " + target.error().ToString();
+}
+
+TEST(Transforms, AScriptEditsMetadataInItsTurn) {
+  EXPECT_EQ(
+      MetadataAfter("- rename: {a: b}\n"
+                    "- javascript: |\n"
+                    "    ({metadata: (metadata, {collection}) => {\n"
+                    "      metadata.mappings.properties.b.type = 'keyword';\n"
+                    "      return {...metadata, aliases: {[collection + '-all']: {}}};\n"
+                    "    }})\n"
+                    "- rename: {b: c}",
+                    R"({"mappings":{"properties":{"a":{"type":"text"}}},"settings":{"n":"1"}})"),
+      R"({"mappings":{"properties":{"c":{"type":"keyword"}}},"settings":{"n":"1"},)"
+      R"("aliases":{"orders-all":{}}})");
+  EXPECT_EQ(MetadataAfter("- javascript: '({metadata: () => ({mappings: {}})})'",
+                          R"({"mappings":{"a":1},"cluster_uuid":"c1"})"),
+            R"({"mappings":{},"cluster_uuid":"c1"})")
+      << "by this a sink recognizes its own cluster";
+}
+
+TEST(Transforms, ScriptFilesArePartOfTheirIdentity) {
+  const std::string path = ::testing::TempDir() + "identity.js";
+  const std::string rules = "- javascript: {file: " + path + "}";
+  std::ofstream(path) << "(doc) => doc";
+  const std::string first = ParseTransforms(rules, "t").value()->Scripts();
+  std::ofstream(path) << "(doc) => ({...doc})";
+  EXPECT_NE(ParseTransforms(rules, "t").value()->Scripts(), first);
+  EXPECT_EQ(ParseTransforms("- javascript: '(doc) => doc'", "t").value()->Scripts(), "");
+}
+
+TEST(Transforms, AScriptWithMetadataAloneEditsNoDocuments) {
+  const auto plan = ParseTransforms("- javascript: '({metadata: (m) => m})'", "t").value();
+  EXPECT_FALSE(plan->EditsDocuments());
+  EXPECT_TRUE(ParseTransforms("- javascript: '(d) => d'", "t").value()->EditsDocuments());
+}
+
+TEST(Transforms, MetadataThatASinkCannotUseIsRefused) {
+  for (const auto& [body, says] : {
+           std::pair("undefined", "metadata must return an object, but returned nothing"),
+           std::pair("null", "but returned null"),
+           std::pair("[1]", "but returned [1]"),
+           std::pair("({mappings: []})", "the result of metadata: mappings must be an object"),
+           std::pair("({settings: 1})", "settings must be an object"),
+           std::pair("({aliases: 'a'})", "aliases must be an object"),
+           std::pair("({mappings: {properties: []}})", "properties must be an object"),
+           std::pair("({mappings: {properties: {a: {properties: {b: 5}}}}})", "mapping of 'b'"),
+           std::pair("({mappings: {_doc: {properties: {a: {type: 1}}}}})", "mapping of 'a'"),
+           std::pair("({columns: {}})", "columns must be an array"),
+           std::pair("({columns: [{}]})", "a column must be"),
+           std::pair("({columns: [{name: 'a', type: 1}]})", "a column must be"),
+           std::pair("({columns: [], key: 'a'})", "key must be an array"),
+           std::pair("null.a", "TypeError"),
+           std::pair("(() => { for (;;); })()", "stopped after 50 ms"),
+           std::pair("(() => { const m = {}; m.m = m; return m })()", "circular"),
+           std::pair("Array.from({length: 1e6}, () => 'x'.repeat(1e6)).map((x, i) => x + i)",
+                     "KiB of memory"),
+       }) {
+    const std::string time = std::string(says) == "KiB of memory" ? "5000" : "50";
+    const std::string out =
+        MetadataAfter("- javascript: {time_ms: " + time +
+                          ", memory_mb: 8, function: \"({metadata: () => " + body + "})\"}",
+                      "{}");
+    EXPECT_TRUE(out.starts_with("error: ") && out.find(says) != std::string::npos)
+        << body << ": " << out;
+  }
 }
 
 TEST(Transforms, MistakesAreReportedWithTheirPosition) {
@@ -134,6 +218,12 @@ TEST(Transforms, MistakesAreReportedWithTheirPosition) {
            std::pair("- javascript: '(doc => doc'", "SyntaxError"),
            std::pair("- javascript: {file: /no/such/file.js}", "/no/such/file.js"),
            std::pair("- javascript: {time_ms: 5}", "either a function or a file"),
+           std::pair("- javascript: '({})'", "neither the function transform nor metadata"),
+           std::pair("- javascript: '({transfrom: (doc) => doc})'",
+                     "has 'transfrom', which is not one of its functions"),
+           std::pair("- javascript: '({transform: 5})'", "has 'transform', which is not one"),
+           std::pair("- javascript: '[(doc) => doc]'", "has '0', which is not one"),
+           std::pair("- javascript: '5'", "the value of the script is not a function"),
        }) {
     const auto plan = ParseTransforms(text, "t.yaml");
     ASSERT_FALSE(plan) << text;
@@ -152,14 +242,13 @@ TEST(Transforms, SurviveEveryTruncatedDocument) {
     // Whatever the result, nothing outside the text may be read.
     const std::unique_ptr<char[]> exact(new char[length]);
     body.copy(exact.get(), length);
-    Document document{
+    const Document document{
         .id = {}, .routing = {}, .body = {exact.get(), length}, .position = {}, .defect = {}};
     Arena arena;
-    const auto transforms = (*plan)->Make();
-    for (const auto& transform : *transforms) {
-      if (!transform->Apply(document, arena)) break;
-    }
-    EXPECT_LE(document.body.size(), body.size() + 100);
+    auto transforms = TransformChain::Of(**plan, "t");
+    TransformChain::Made made;
+    if (!transforms->Apply(document, arena, made)) continue;
+    for (const Document& one : made.documents) EXPECT_LE(one.body.size(), body.size() + 100);
   }
 }
 

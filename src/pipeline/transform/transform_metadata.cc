@@ -78,6 +78,8 @@ void EditColumns(Json& metadata, const MetadataEdit& edit) {
       }
       return;
     }
+    case MetadataEdit::Kind::kScript:
+      return;
   }
 }
 
@@ -135,16 +137,84 @@ void EditMappings(Json& metadata, const MetadataEdit& edit) {
   }
 }
 
+// Where an index was read is a fact that no script changes: by it a sink on the same cluster leaves
+// the aliases alone.
+constexpr char kCluster[] = "cluster_uuid";
+
+Status EditByScript(Json& metadata, const MetadataEdit& edit, const std::string& collection) {
+  MUSTER_ASSIGN(Json edited, edit.script(metadata, collection));
+  edited.erase(kCluster);
+  if (metadata.contains(kCluster)) edited[kCluster] = metadata[kCluster];
+  metadata = std::move(edited);
+  return {};
+}
+
+Error Wrong(const std::string& what, const char* must) {
+  return Error{Code::kInvalid, what + " must be " + must};
+}
+
+bool HasOther(const Json& object, const char* name, bool (Json::*is_right)() const) {
+  return object.contains(name) && !(object[name].*is_right)();
+}
+
+Status CheckColumns(const Json& metadata) {
+  if (HasOther(metadata, "columns", &Json::is_array)) return Wrong("columns", "an array");
+  if (HasOther(metadata, "key", &Json::is_array)) return Wrong("key", "an array of names");
+  if (!metadata.contains("columns")) return {};
+  for (const Json& column : metadata["columns"]) {
+    if (!column.is_object() || !column.contains("name") ||
+        HasOther(column, "name", &Json::is_string) || HasOther(column, "type", &Json::is_string) ||
+        HasOther(column, "nullable", &Json::is_boolean)) {
+      return Wrong("a column", "{name: a string, type: a string, nullable: true or false}");
+    }
+  }
+  return {};
+}
+
+// `node` is the mappings of an index, of a type in it, or of a field.
+Status CheckFields(const Json& node) {
+  const auto properties = node.find("properties");
+  if (properties == node.end()) return {};
+  if (!properties->is_object()) return Wrong("properties", "an object");
+  for (const auto& [name, field] : properties->items()) {
+    if (!field.is_object() || HasOther(field, "type", &Json::is_string)) {
+      return Wrong("the mapping of '" + name + "'", "an object, its type a string");
+    }
+    MUSTER_TRY(CheckFields(field));
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string EditMetadata(const std::string& metadata, const std::vector<MetadataEdit>& edits) {
-  auto json = ParseJson(metadata, "metadata");
-  if (!json || !json->is_object() || edits.empty()) return metadata;
+Result<std::string> EditMetadata(const Collection& collection,
+                                 const std::vector<MetadataEdit>& edits) {
+  auto json = ParseJson(collection.metadata, "metadata");
+  if (!json || !json->is_object() || edits.empty()) return collection.metadata;
   for (const MetadataEdit& edit : edits) {
+    if (edit.kind == MetadataEdit::Kind::kScript) {
+      MUSTER_TRY(EditByScript(*json, edit, collection.name));
+      continue;
+    }
     EditColumns(*json, edit);
     EditMappings(*json, edit);
   }
   return ToJsonText(*json);
+}
+
+Status CheckMetadata(const Json& metadata) {
+  for (const char* name : {"mappings", "settings", "aliases"}) {
+    if (HasOther(metadata, name, &Json::is_object)) return Wrong(name, "an object");
+  }
+  MUSTER_TRY(CheckColumns(metadata));
+  if (!metadata.contains("mappings")) return {};
+  const Json& mappings = metadata["mappings"];
+  MUSTER_TRY(CheckFields(mappings));
+  // Old versions have types between mappings and properties.
+  for (const auto& [name, type] : mappings.items()) {
+    if (type.is_object() && name != "properties") MUSTER_TRY(CheckFields(type));
+  }
+  return {};
 }
 
 std::string ColumnTypeOfValue(const std::string& json) {

@@ -8,6 +8,7 @@
 #include "muster/migrate.h"
 #include "pipeline/file/csv_record.h"
 #include "pipeline/flow/dead_letter_file.h"
+#include "pipeline/flow/transform_chain.h"
 #include "plan/model/plan.h"
 #include "plan/model/plan_json.h"
 #include "replica/replica_file.h"
@@ -31,18 +32,18 @@ void ApplyTransforms(std::string_view bytes) {
   const auto parsed = pipeline::ParseTransforms(std::string(yaml), "transforms.yaml");
   if (!parsed) return;
   static_cast<void>((*parsed)->Target({"orders", R"({"columns":[{"name":"a","type":"text"}]})"}));
-  const auto transforms = (*parsed)->Make();
+  auto transforms = pipeline::TransformChain::Of(**parsed, "orders");
   if (!transforms) return;
   const std::string body = Json::accept(documents) && documents.starts_with('{')
                                ? std::string(documents)
                                : R"({"a":{"b":[1,2.50,null]},"c":"text"})";
   pipeline::Arena arena;
   pipeline::Document document{.id = "1", .routing = "", .body = body, .position = "", .defect = ""};
-  for (const auto& transform : *transforms) {
-    const auto kept = transform->Apply(document, arena);
-    if (!kept || !*kept) return;
+  pipeline::TransformChain::Made made;
+  if (!transforms->Apply(document, arena, made)) return;
+  for (const pipeline::Document& one : made.documents) {
+    if (!Json::accept(one.body)) __builtin_trap();
   }
-  if (!Json::accept(document.body)) __builtin_trap();
 }
 
 void CheckBody(const pipeline::Document& document) {

@@ -36,9 +36,10 @@ export interface Session {
 // UNREADABLE: its record is damaged, or of a newer version; see `why`.
 export type Status = "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED" | "UNREADABLE";
 
-// read = written + skipped + failed
+// read + added = written + skipped + failed
 export interface Counts {
   read: number;
+  added: number; // By scripts: of several documents made of one, all but the first.
   written: number;
   skipped: number;
   failed: number;

@@ -41,8 +41,9 @@ function Details({ item }: { item: Item }) {
   if (item.fraction !== undefined) rows.push(["Done", percent(item.fraction)]);
   rows.push(["Attempt", count(item.attempt)], ["Claimed", plural(item.epoch, "time")]);
   if (item.fenced !== undefined) rows.push(["Fenced", plural(item.fenced, "time")]);
+  rows.push(["Read", count(item.counts.read)]);
+  if (item.counts.added) rows.push(["Added by scripts", count(item.counts.added)]);
   rows.push(
-    ["Read", count(item.counts.read)],
     ["Written", count(item.counts.written)],
     ["Skipped", count(item.counts.skipped)],
     [

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "muster/json.h"
+#include "muster/result.h"
+#include "net/opensearch.h"
+
+namespace muster::cli {
+
+// A cluster's snapshot repository at a location.
+class SnapshotRepository {
+ public:
+  // kInvalid: `location` is neither an absolute folder nor s3://BUCKET/PREFIX.
+  static Result<SnapshotRepository> At(const std::string& location);
+
+  // Finds the repository in the cluster: the one called `name` or, without a name, the first at
+  // this location. Registers it if there is none, then called `name` or "muster". kConflict: that
+  // name is another location's. kInvalid: the cluster cannot use the location.
+  Status Ensure(net::OpenSearchClient& client, const std::string& name, std::stop_token stop);
+
+  // Once it is ensured.
+  const std::string& name() const { return name_; }
+  bool was_registered() const { return registered_; }
+
+ private:
+  SnapshotRepository(std::string type, Json settings)
+      : type_(std::move(type)), settings_(std::move(settings)) {}
+
+  bool IsThis(const Json& registered) const;
+  std::string Place() const;
+  Status Register(net::OpenSearchClient& client, std::stop_token stop);
+
+  std::string type_;
+  Json settings_;
+  std::string name_;
+  bool registered_ = false;
+};
+
+}  // namespace muster::cli
