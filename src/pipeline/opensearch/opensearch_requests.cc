@@ -52,7 +52,11 @@ Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env) {
     if (IsTransient(about.error().code)) return about.error();
     return std::string();
   }
-  const std::string uuid = TextIn(*about, "cluster_uuid");
+  return ClusterUuidIn(*about);
+}
+
+std::string ClusterUuidIn(const Json& about) {
+  const std::string uuid = TextIn(about, "cluster_uuid");
   return uuid == "_na_" ? std::string() : uuid;  // a cluster that is still being formed
 }
 

@@ -19,6 +19,8 @@ Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::Open
 
 // Identifies the cluster. Empty: it has none, or the user may not see it.
 Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env);
+// By the response to GET /.
+std::string ClusterUuidIn(const Json& about);
 
 // For a response that does not match the API's documentation.
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what);

@@ -224,6 +224,14 @@ TEST(OpenSearchListing, ClosedIndicesAreRefusedByName) {
   }
 }
 
+// Elasticsearch 7 answers searches of it as if it were empty.
+TEST(OpenSearchListing, FrozenIndexIsRefused) {
+  Listing cluster(R"({"ice":{"settings":{"index":{"frozen":"true"}}}})", "{}");
+  const std::string why = Listing::WhyNot(cluster.Of("").at(0));
+  EXPECT_NE(why.find("index ice is frozen"), std::string::npos) << why;
+  EXPECT_NE(why.find("_unfreeze"), std::string::npos) << why;
+}
+
 TEST(OpenSearchListing, DataStreamIsRefusedAndItsBackingIndicesAreNot) {
   Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs"},)"
                   R"(".ds-.own-1":{"data_stream":".own"}})",
