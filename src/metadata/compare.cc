@@ -13,7 +13,7 @@ namespace {
 // Members by their paths, with values as text: servers turn numbers and flags into strings.
 using Members = std::map<std::string, std::string>;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kDefaults = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kDefaults = {{
     {"index", "true"},
     {"doc_values", "true"},
     {"norms", "true"},
@@ -23,6 +23,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kDefault
     {"coerce", "true"},
     {"ignore_malformed", "false"},
     {"type", "object"},
+    {"format", "strict_date_optional_time||epoch_millis"},
+    {"similarity", "BM25"},
     {"order", "0"},
     {"index.number_of_replicas", "1"},
     {"index.number_of_shards", "1"},
@@ -66,7 +68,6 @@ Json Normal(Kind kind, Json body) {
       }
       options.erase("routing");
     }
-    options["exists"] = true;
   }
   return body;
 }
@@ -83,7 +84,10 @@ Members MembersOf(Kind kind, const Json& body) {
   if (content.is_object()) {
     Flatten(MemberIn(content, "settings"), "settings ", members);
     Flatten(MemberIn(content, "mappings"), "mappings ", members);
-    Flatten(MemberIn(content, "aliases"), "aliases ", members);
+    for (const auto& [name, options] : MemberIn(content, "aliases").items()) {
+      members["aliases " + name] = "there";
+      Flatten(options, "aliases " + name, members);
+    }
     for (const char* part : {"settings", "mappings", "aliases"}) content.erase(part);
   }
   if (kind != Kind::kIndex && kind != Kind::kDataStream) Flatten(rest, "", members);

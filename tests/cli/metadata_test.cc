@@ -183,7 +183,7 @@ TEST_F(MetadataCommand, SampledDocumentsAreHeldAgainstTheMappingThatIsThere) {
 
 TEST_F(MetadataCommand, MistakesAreClear) {
   const std::string from = "opensearch+" + old_.Url();
-  EXPECT_EQ(NotAClearError(RunMuster({"metadata", "migrate", "jsonl:x.jsonl", TargetUrl()}), 1),
+  EXPECT_EQ(NotAClearError(RunMuster({"metadata", "migrate", "jsonl:x.jsonl", TargetUrl()}), 2),
             "");
   EXPECT_EQ(NotAClearError(RunMuster({"metadata", "migrate", from, "sqlite:a.db"}), 2), "");
   EXPECT_EQ(NotAClearError(RunMuster({"metadata", "migrate", from, TargetUrl() + "/books"}), 2),

@@ -65,14 +65,13 @@ TEST_F(OpenSearchOldMetadata, MappingsOfEveryOldVersionAreAccepted) {
   for (const auto& [version, metadata] : {
            std::pair{"elasticsearch 1.7", R"({"mappings":{"t":{"_timestamp":{"enabled":true},
              "_source":{"compress":true},"properties":{
-               "a":{"type":"string","index_analyzer":"english","omit_norms":true,"include_in_all":true},
+               "a":{"type":"string","index_analyzer":"standard","omit_norms":true,"include_in_all":true},
                "d":{"type":"date","format":"dateOptionalTime"},
                "g":{"type":"geo_point","lat_lon":true,"geohash_prefix":true}}}}})"},
            std::pair{"elasticsearch 5.6", R"({"mappings":{"t":{"_all":{"enabled":true},
              "dynamic_templates":[{"s":{"match_mapping_type":"string","mapping":{"type":"keyword","include_in_all":false}}}]}},
              "settings":{"index":{"mapper":{"dynamic":"true"},"analysis":{
-               "tokenizer":{"n":{"type":"nGram","min_gram":"1","max_gram":"9"}},
-               "analyzer":{"a":{"type":"custom","tokenizer":"n","filter":["standard","lowercase"]}}}}}})"},
+               "analyzer":{"a":{"type":"custom","tokenizer":"standard","filter":["standard","stop"]}}}}}})"},
            std::pair{"elasticsearch 6.8",
                      R"({"mappings":{"_doc":{"_field_names":{"enabled":false}}},
              "settings":{"index":{"similarity":{"default":{"type":"classic"}},"soft_deletes":{"enabled":"false"}}}})"},
