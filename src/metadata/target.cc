@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -229,14 +230,20 @@ Result<std::vector<std::string>> Target::TryIndex(Json body,
   // A pipeline would change the documents, if the target has it at all.
   body["settings"].erase("index.default_pipeline");
   body["settings"].erase("index.final_pipeline");
-  const AtEnd remove([&] { Delete(index); });
-  const std::string path = PathOf(Kind::kIndex, index);
-  const bool waits = !documents.empty();
-  MUSTER_ASSIGN(auto dropped,
-                Put({.method = "PUT", .path = path + (waits ? "" : "?wait_for_active_shards=0")},
-                    Kind::kIndex, body));
+  bool is_certain = false;  // that it was created, or was not
+  const AtEnd remove([&] { Delete(index, is_certain); });
+  const std::string wait = documents.empty() ? "?wait_for_active_shards=0" : "";
+  const auto dropped = CreateTemporary(PathOf(Kind::kIndex, index) + wait, body);
+  is_certain = dropped || IsRefusal(dropped.error());
+  if (!dropped) return dropped.error();
   MUSTER_TRY(TryDocuments(index, documents));
-  return dropped;
+  return *dropped;
+}
+
+// Uninterrupted: a creation that was cut off might take effect after its deletion.
+Result<std::vector<std::string>> Target::CreateTemporary(const std::string& path, Json& body) {
+  const InterruptScope uninterrupted{std::stop_token()};
+  return Put({.method = "PUT", .path = path}, Kind::kIndex, body);
 }
 
 Status Target::TryDocuments(const std::string& index, const std::vector<std::string>& documents) {
@@ -296,12 +303,20 @@ Result<std::vector<std::string>> Target::TryTemplate(Kind kind, Json body) {
       {});
 }
 
-void Target::Delete(const std::string& index) {
-  const auto deleted =
-      client_.SendForJson({.method = "DELETE", .path = PathOf(Kind::kIndex, index)});
-  if (deleted || deleted.error().code == Code::kNotFound) return;
-  Log(Level::kWarning, "a temporary index was not deleted",
-      {{"index", index}, {"error", deleted.error().ToString()}});
+void Target::Delete(const std::string& index, bool is_certain) {
+  using namespace std::chrono_literals;
+  constexpr int kTries = 10;
+  for (int attempt = 1;; ++attempt) {
+    const auto deleted =
+        client_.SendForJson({.method = "DELETE", .path = PathOf(Kind::kIndex, index)});
+    if (deleted) return;
+    const bool is_gone = deleted.error().code == Code::kNotFound;
+    if (is_gone && (is_certain || attempt == kTries)) return;
+    if (attempt < kTries && env_.Sleep(300ms, {})) continue;
+    Log(Level::kWarning, "a temporary index was not deleted",
+        {{"index", index}, {"error", deleted.error().ToString()}});
+    return;
+  }
 }
 
 }  // namespace muster::metadata

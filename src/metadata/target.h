@@ -47,7 +47,8 @@ class Target {
   Result<std::vector<std::string>> TryIndex(Json body, const std::vector<std::string>& documents);
   Result<std::vector<std::string>> TryTemplate(Kind kind, Json body);
   Status TryDocuments(const std::string& index, const std::vector<std::string>& documents);
-  void Delete(const std::string& index);
+  Result<std::vector<std::string>> CreateTemporary(const std::string& path, Json& body);
+  void Delete(const std::string& index, bool is_certain);
 
   net::OpenSearchClient& client_;
   Env& env_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "support/http_server.h"
 
 namespace muster::metadata {
@@ -68,6 +70,19 @@ TEST(MetadataTarget, TemporaryIndexIsDeletedWhateverHappens) {
     EXPECT_EQ(requests[2].method, "DELETE");
     EXPECT_EQ(requests[2].target, requests[0].target);
   }
+}
+
+// A creation without an answer may take effect after its first deletion.
+TEST(MetadataTarget, IndexThatMayAppearLaterIsDeletedThen) {
+  std::atomic<int> deletions = 0;
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.method != "DELETE") return testing::CloseWithoutAnswer();
+    return ++deletions < 3 ? Answer(404, "{}") : Answer(200, "{}");
+  });
+  net::OpenSearchClient client(EndpointOf(server), RealEnv());
+  Target target(client, RealEnv(), kVersion);
+  EXPECT_FALSE(target.Try(Kind::kIndex, Json::object(), {}));
+  EXPECT_EQ(deletions, 3);
 }
 
 TEST(MetadataTarget, ClusterWithoutAPluginDoesNotKnowItsObjects) {
