@@ -72,6 +72,7 @@ Result<bool> Job::Knows(Kind kind) {
 
 Result<Verdict> Job::Decide(Mode mode, const SourceObject& one, const Sampler& sample) {
   const Object& object = one.object;
+  if (one.is_unknown) return Verdict{.outcome = Outcome::kRefused, .reason = one.refusal};
   Verdict verdict = rules_.Apply(object, versions_, options_.overrides);
   if (!verdict.IsKept()) return verdict;
   if (!one.refusal.empty() && object.body.empty()) {

@@ -20,6 +20,7 @@ namespace muster::metadata {
 struct SourceObject {
   Object object;
   std::string refusal = {};
+  bool is_unknown = false;  // stands for all objects of its kind, which the source does not show
 };
 
 enum class Mode {

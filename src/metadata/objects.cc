@@ -83,6 +83,8 @@ std::vector<SourceObject> GlobalObjects(const Json& global, bool pipelines) {
     for (const auto& [name, body] : MemberIn(global, member).items()) {
       objects.push_back({{kind, name, body}});
     }
+    const std::string unreadable = TextIn(MemberIn(global, "unreadable"), member);
+    if (!unreadable.empty()) objects.push_back({{kind, "*"}, unreadable, true});
   }
   for (const std::string& name : TextsIn(global, "hidden")) {
     objects.push_back({{Kind::kIndex, name}, "it is hidden: name it in the source's URL"});
@@ -104,6 +106,7 @@ void LeaveOutUnrelated(std::vector<SourceObject>& objects) {
     policies.insert(PolicyOf(object));
   };
   const auto leave_out = [](SourceObject& one) {
+    if (one.is_unknown) return;
     one.object.body = Json::object();
     one.refusal = kUnrelated;
   };

@@ -45,13 +45,6 @@ bool Contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// A cluster without a plugin answers so to its API.
-bool IsNoSuchApi(const Error& error) {
-  return Contains(error.message, "no handler found") ||
-         Contains(error.message, "Incorrect HTTP method") ||
-         Contains(error.message, "Invalid index name [_");
-}
-
 // Whether the object has that setting.
 bool DropSetting(Kind kind, const std::string& name, Json& body) {
   if (!MemberIn(ContentOf<const Json>(kind, body), "settings").contains(name)) return false;
@@ -91,6 +84,12 @@ bool IsRefusal(const Error& error) {
   return error.code == Code::kInvalid || error.code == Code::kPermission ||
          error.code == Code::kNotFound || error.code == Code::kConflict ||
          error.code == Code::kFull;
+}
+
+bool IsNoSuchApi(const Error& error) {
+  return Contains(error.message, "no handler found") ||
+         Contains(error.message, "Incorrect HTTP method") ||
+         Contains(error.message, "Invalid index name [_");
 }
 
 std::vector<std::string> UnknownSettings(const std::string& message) {

@@ -62,6 +62,9 @@ Result<ClusterVersion> VersionOf(net::OpenSearchClient& client);
 // Whether an error says that the cluster will not have an object, ever.
 bool IsRefusal(const Error& error);
 
+// Whether an error says that the cluster has no such API: its version or a plugin is missing.
+bool IsNoSuchApi(const Error& error);
+
 // The names of settings that an error says the cluster does not know, or does not let be set.
 std::vector<std::string> UnknownSettings(const std::string& message);
 

@@ -86,7 +86,7 @@ Result<std::vector<TargetChange>> OpenSearchMetadata::CreateTemplates(const Json
   const metadata::Versions versions{VersionIn(metadata), adapter->target.version()};
   for (const metadata::SourceObject& one : metadata::GlobalObjects(metadata, false)) {
     const Kind kind = one.object.kind;
-    if (!metadata::HasContent(kind) || kind == Kind::kIndex) continue;
+    if (!metadata::HasContent(kind) || kind == Kind::kIndex || one.is_unknown) continue;
     const Verdict verdict = adapter->rules.Apply(one.object, versions, {});
     if (verdict.outcome == metadata::Outcome::kLeftOut) continue;
     auto made = CreateTemplate(adapter->target, one.object, verdict, evaluate);

@@ -77,17 +77,20 @@ class OpenSearchSource : public Source {
   }
 
   // Optional: the version may lack it or the user may not read it, and the index itself has its
-  // mappings.
+  // mappings. What the user may not read is named under "unreadable".
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json about, About());
     const auto version = metadata::ClusterVersion::FromRoot(about);
     Json metadata{{"cluster_version", version.ToString()}};
-    AddList(metadata, "index_templates", "index_template", "/_index_template");
-    AddList(metadata, "component_templates", "component_template", "/_component_template");
-    AddList(metadata, "data_streams", "", "/_data_stream");
-    AddMap(metadata, "templates", "/_template");
-    AddMap(metadata, "pipelines", "/_ingest/pipeline");
-    if (version.engine == "elasticsearch") AddMap(metadata, "policies", "/_ilm/policy");
+    MUSTER_TRY(AddList(metadata, "index_templates", "index_template", "/_index_template"));
+    MUSTER_TRY(
+        AddList(metadata, "component_templates", "component_template", "/_component_template"));
+    MUSTER_TRY(AddList(metadata, "data_streams", "", "/_data_stream"));
+    MUSTER_TRY(AddMap(metadata, "templates", "/_template"));
+    MUSTER_TRY(AddMap(metadata, "pipelines", "/_ingest/pipeline"));
+    if (version.engine == "elasticsearch") {
+      MUSTER_TRY(AddMap(metadata, "policies", "/_ilm/policy"));
+    }
     AddHidden(metadata);
     return ToJsonText(metadata);
   }
@@ -289,16 +292,28 @@ class OpenSearchSource : public Source {
         "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
   }
 
+  // Objects of one kind; null: the cluster has no such kind, or the user may not see them.
+  Result<Json> AskForKind(Json& metadata, const std::string& kind, const std::string& path) {
+    auto answer = AskForJson(client_, env_, {.path = path});
+    if (answer) return *std::move(answer);
+    const Error& error = answer.error();
+    if (IsTransient(error.code)) return error;
+    if (error.code == Code::kPermission && !metadata::IsNoSuchApi(error)) {
+      metadata["unreadable"][kind] = error.ToString();
+    }
+    return Json();
+  }
+
   // [{"name", "index_template" or "component_template": …}] → {name: template}
-  void AddList(Json& metadata, const std::string& kind, const std::string& member,
-               const std::string& path) {
-    const auto answer = AskForJson(client_, env_, {.path = path});
-    if (!answer || !MemberIn(*answer, kind).is_array()) return;
-    for (const Json& entry : (*answer)[kind]) {
+  Status AddList(Json& metadata, const std::string& kind, const std::string& member,
+                 const std::string& path) {
+    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
+    for (const Json& entry : MemberIn(answer, kind)) {
       const std::string name = TextIn(entry, "name");
       const Json& body = member.empty() ? entry : MemberIn(entry, member);
       if (!name.empty() && body.is_object()) metadata[kind][name] = body;
     }
+    return {};
   }
 
   // Hidden indices are read only by name. Old versions have none.
@@ -315,12 +330,12 @@ class OpenSearchSource : public Source {
     }
   }
 
-  void AddMap(Json& metadata, const std::string& kind, const std::string& path) {
-    const auto answer = AskForJson(client_, env_, {.path = path});
-    if (!answer || !answer->is_object()) return;
-    for (const auto& [name, body] : answer->items()) {
+  Status AddMap(Json& metadata, const std::string& kind, const std::string& path) {
+    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
+    for (const auto& [name, body] : answer.items()) {
       if (body.is_object()) metadata[kind][name] = body;
     }
+    return {};
   }
 
   net::OpenSearchClient client_;

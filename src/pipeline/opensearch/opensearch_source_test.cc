@@ -224,6 +224,27 @@ TEST(OpenSearchListing, ClosedIndicesAreRefusedByName) {
   }
 }
 
+TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
+  HttpServer server([](const HttpServerRequest& request) {
+    if (request.target == "/") {
+      return Answer(200, R"({"version":{"number":"2.19.6","distribution":"opensearch"}})");
+    }
+    if (request.target == "/_template") return Answer(403, R"({"error":"no permissions"})");
+    if (request.target == "/_data_stream") {
+      return Answer(405, R"({"error":"Incorrect HTTP method for uri [/_data_stream]"})");
+    }
+    if (request.target == "/_ingest/pipeline") return Answer(200, R"({"p":{"processors":[]}})");
+    return Answer(400, R"({"error":"no handler found for uri"})");
+  });
+  const Url url = ParseUrl("opensearch+" + server.Url()).value();
+  const auto source = OpenOpenSearchSource(url, RealEnv()).value();
+  const Json global = ParseJson(source->GlobalMetadata().value(), "metadata").value();
+  EXPECT_EQ(global["cluster_version"], "opensearch 2.19");
+  EXPECT_EQ(global["unreadable"].size(), 1U) << global;
+  EXPECT_TRUE(global["unreadable"].contains("templates")) << global;
+  EXPECT_TRUE(global["pipelines"].contains("p")) << global;
+}
+
 // Elasticsearch 7 answers searches of it as if it were empty.
 TEST(OpenSearchListing, FrozenIndexIsRefused) {
   Listing cluster(R"({"ice":{"settings":{"index":{"frozen":"true"}}}})", "{}");
