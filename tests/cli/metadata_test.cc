@@ -181,6 +181,21 @@ TEST_F(MetadataCommand, SampledDocumentsAreHeldAgainstTheMappingThatIsThere) {
   EXPECT_TRUE(Get("/muster-evaluate-*").empty());
 }
 
+TEST_F(MetadataCommand, DocumentsAloneNeedTheirTargets) {
+  TempFolder folder;
+  const std::string file = folder / (name_ + "-lines.jsonl");
+  std::ofstream(file) << "{\"a\":1}\n";
+  const auto migrate = [&] {
+    return RunMuster(
+        {"migrate", "jsonl:" + file, TargetUrl(), "--documents-only", "--progress=none"});
+  };
+  EXPECT_EQ(NotAClearError(migrate(), 1), "");
+  EXPECT_TRUE(Get("/" + name_ + "*").empty());
+  Server().Call("PUT", "/" + name_ + "-lines");
+  const Outcome outcome = migrate();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 TEST_F(MetadataCommand, MistakesAreClear) {
   const std::string from = "opensearch+" + old_.Url();
   EXPECT_EQ(NotAClearError(RunMuster({"metadata", "migrate", "jsonl:x.jsonl", TargetUrl()}), 2),
