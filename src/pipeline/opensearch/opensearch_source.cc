@@ -245,7 +245,20 @@ class OpenSearchSource : public Source {
                    "unfreeze it with POST /" + index +
                        "/_unfreeze, or leave it out with --exclude " + index};
     }
-    return std::nullopt;
+    return SeveralTypes(index, MemberIn(metadata, "mappings"));
+  }
+
+  // Documents of two types may have the same id: in the target one would replace the other.
+  std::optional<Error> SeveralTypes(const std::string& index, const Json& mappings) const {
+    const auto types = metadata::SplitTypes(mappings);
+    if (types.size() < 2) return std::nullopt;
+    std::string names;
+    for (const auto& one : types) names += (names.empty() ? "" : ", ") + one.type;
+    return Error{Code::kIncompatible,
+                 client_.Place() + ": index " + index + " has documents of the types " + names,
+                 "take a snapshot and migrate that type by type, with type=NAME in its URL, or "
+                 "leave it out with --exclude " +
+                     index};
   }
 
   Error Closed(const std::string& index) const {

@@ -224,6 +224,19 @@ TEST(OpenSearchListing, ClosedIndicesAreRefusedByName) {
   }
 }
 
+// Their documents may have the same ids.
+TEST(OpenSearchListing, IndexWithSeveralTypesIsRefused) {
+  Listing cluster(
+      R"({"one":{"mappings":{"_default_":{},"a":{"properties":{"x":{"type":"long"}}}}},)"
+      R"("two":{"mappings":{"a":{"properties":{}},"b":{"_all":{}}}}})",
+      "{}");
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 2U);
+  EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+  const std::string why = Listing::WhyNot(collections[1]);
+  EXPECT_NE(why.find("index two has documents of the types a, b"), std::string::npos) << why;
+}
+
 TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
   HttpServer server([](const HttpServerRequest& request) {
     if (request.target == "/") {
