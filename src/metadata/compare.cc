@@ -76,6 +76,7 @@ Json Normal(Kind kind, Json body) {
 Members MembersOf(Kind kind, const Json& body) {
   Json rest = Normal(kind, body);
   Members members;
+  if (!rest.is_object()) return members;
   if (kind == Kind::kPolicy || kind == Kind::kPipeline) {
     Flatten(rest, "", members);
     return members;

@@ -81,7 +81,7 @@ std::vector<SourceObject> GlobalObjects(const Json& global, bool pipelines) {
   for (const auto& [member, kind] : kMembers) {
     if (kind == Kind::kPipeline && !pipelines) continue;
     for (const auto& [name, body] : MemberIn(global, member).items()) {
-      objects.push_back({{kind, name, body}});
+      if (body.is_object()) objects.push_back({{kind, name, body}});
     }
     const std::string unreadable = TextIn(MemberIn(global, "unreadable"), member);
     if (!unreadable.empty()) objects.push_back({{kind, "*"}, unreadable, true});

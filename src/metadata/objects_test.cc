@@ -30,7 +30,9 @@ TEST(MetadataObjects, AreThoseOfTheSourcesGlobalMetadata) {
   EXPECT_EQ(objects["component_template *"], "not allowed");
   EXPECT_NE(objects["index h"].find("hidden"), std::string::npos);
   EXPECT_EQ(GlobalObjects(global, true).size(), 7U);
-  EXPECT_TRUE(GlobalObjects(Json::parse(R"({"templates":[],"hidden":{}})"), true).empty());
+  EXPECT_TRUE(GlobalObjects(
+                  Json::parse(R"({"templates":[],"index_templates":{"a":"b"},"hidden":{}})"), true)
+                  .empty());
 }
 
 TEST(MetadataObjects, OnlyWhatSelectedIndicesNeedIsKept) {

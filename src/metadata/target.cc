@@ -152,7 +152,7 @@ Result<std::optional<Json>> Target::Find(Kind kind, const std::string& name) {
     return Error{Code::kConflict, "the target has an alias of that name",
                  "remove the alias, or leave the index out (--exclude)"};
   }
-  if (found.is_null()) return std::optional<Json>();
+  if (!found.is_object()) return std::optional<Json>();
   return std::optional(std::move(found));
 }
 
