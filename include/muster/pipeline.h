@@ -44,8 +44,9 @@ struct Document {
 // A target and its shape: an index, a table, a file.
 struct Collection {
   std::string name;
-  // Its schema as known to the source, as a JSON object: {"mappings", "settings", "aliases"} of an
-  // index, {"columns": [{"name", "type", "nullable"}], "key": [name]} of a table; "{}": unknown.
+  // Its schema as known to the source, as a JSON object: {"mappings", "settings", "aliases",
+  // "cluster_version"} of an index, {"columns": [{"name", "type", "nullable"}], "key": [name]} of a
+  // table; "{}": unknown.
   std::string metadata = "{}";
   // Why it cannot be read, which matters only if it is selected.
   std::optional<Error> refusal = {};
@@ -104,8 +105,9 @@ class MUSTER_EXPORT Source {
   // to it, however each is addressed. Empty: not a table, or the source cannot tell.
   virtual Result<std::string> TableId(const std::string& /*collection*/) { return std::string(); }
 
-  // Metadata outside collections, as a JSON object: {"index_templates": {name: template},
-  // "component_templates": …, "templates": …} of a cluster.
+  // Metadata outside collections, as a JSON object: {"cluster_version": "opensearch 2.19",
+  // "index_templates": {name: template}, "component_templates": …, "templates": …, "data_streams":
+  // …, "pipelines": …, "policies": …, "hidden": [index], "unreadable": {member: why}} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
 
   // Whether documents keep their types: a string that looks like a number is a string, null is not

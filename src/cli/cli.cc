@@ -36,6 +36,7 @@ void AddCommands(Command& app, Context& context) {
   AddReplicaCommand(app, context);
   AddSimCommand(app, context);
   AddVerifyCommand(app, context);
+  AddMetadataCommand(app, context);
   AddSnapshotCommand(app, context);
   AddStatesCommand(app, context);
   AddCompletionsCommand(app, context);

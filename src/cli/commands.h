@@ -11,6 +11,7 @@ void AddCompletionsCommand(Command& app, Context& context);
 void AddDemoCommand(Command& app, Context& context);
 void AddDoctorCommand(Command& app, Context& context);
 void AddEventsCommand(Command& app, Context& context);
+void AddMetadataCommand(Command& app, Context& context);
 void AddMigrateCommand(Command& app, Context& context);
 void AddPlanCommand(Command& app, Context& context);
 void AddReplicaCommand(Command& app, Context& context);

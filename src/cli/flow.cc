@@ -5,6 +5,31 @@
 #include "pipeline/pipeline.h"
 
 namespace muster::cli {
+namespace {
+
+// A sink that creates nothing: its targets exist, with whatever shape they were given.
+class ExistingTargets final : public pipeline::SinkWrapper {
+ public:
+  using SinkWrapper::SinkWrapper;
+
+  Result<std::vector<pipeline::TargetChange>> Prepare(const pipeline::Collection& collection,
+                                                      bool evaluate) override {
+    MUSTER_ASSIGN(const auto changes, SinkWrapper::Prepare(collection, true));
+    if (changes.empty()) return SinkWrapper::Prepare(collection, evaluate);
+    return Error{
+        Code::kNotFound,
+        "the sink has no target for " + collection.name +
+            ", and with --documents-only none is created",
+        "create it first, for search clusters with 'muster metadata migrate', or leave out "
+        "--documents-only"};
+  }
+  Result<std::vector<pipeline::TargetChange>> PrepareGlobal(const std::string& /*metadata*/,
+                                                            bool /*evaluate*/) override {
+    return std::vector<pipeline::TargetChange>();
+  }
+};
+
+}  // namespace
 
 Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const std::string& run,
                                          const std::string& dead_letters, Env& env,
@@ -13,7 +38,9 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
   MUSTER_ASSIGN(flow->allowed_, FilterOf(settings.collections));
   MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
   MUSTER_ASSIGN(flow->source_, pipeline::OpenSource(settings.source, env));
-  MUSTER_ASSIGN(flow->sink_, pipeline::OpenSink(settings.sink, env));
+  MUSTER_ASSIGN(flow->opened_, pipeline::OpenSink(settings.sink, env));
+  if (settings.documents_only) flow->existing_ = std::make_unique<ExistingTargets>(*flow->opened_);
+  flow->sink_ = flow->existing_ ? flow->existing_.get() : flow->opened_.get();
   flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
   MUSTER_ASSIGN(flow->dead_letters_, pipeline::OpenDeadLetters(flow->dead_letters_path_, run));
   flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);

@@ -31,7 +31,9 @@ class Flow {
   explicit Flow(Env& env) : throttle_(env) {}
 
   std::unique_ptr<pipeline::Source> source_;
-  std::unique_ptr<pipeline::Sink> sink_;
+  std::unique_ptr<pipeline::Sink> opened_;
+  std::unique_ptr<pipeline::Sink> existing_;
+  pipeline::Sink* sink_ = nullptr;
   std::unique_ptr<pipeline::Sink> metered_;
   std::unique_ptr<pipeline::TransformPlan> transforms_;
   std::unique_ptr<pipeline::DeadLetters> dead_letters_;

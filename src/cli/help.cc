@@ -16,7 +16,7 @@ Exit codes:
   1    failed
   2    what was given is wrong: an option, a file, a plan or a definition
   3    nothing to do, or changes are pending
-  4    done, with rejected documents
+  4    done, with rejected documents or objects
   5    the store cannot be reached or used
   75   failed, and safe to run again as it is
   130  interrupted

@@ -88,6 +88,8 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
   AddCollectionOptions(command, settings.collections);
   command.AddFlag("--merge", settings.merge,
                   "Let several collections share a target: their ids differ");
+  command.AddFlag("--documents-only", settings.documents_only,
+                  "Create nothing in the sink: the targets exist already");
   command
       .AddOption("--max-docs-per-batch", settings.max_docs_per_batch,
                  "Documents per batch; 1000 by default, 10000 for tables")

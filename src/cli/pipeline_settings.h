@@ -25,7 +25,8 @@ struct PipelineSettings {
   std::optional<size_t> max_docs_per_batch;  // none: the sink's preference
   std::optional<size_t> max_bytes_per_batch;
   CollectionPatterns collections;
-  bool merge = false;  // several collections may share a target
+  bool merge = false;           // several collections may share a target
+  bool documents_only = false;  // targets exist already
   double docs_per_second = 0;
   double mb_per_second = 0;
   std::string limits_file;

@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/json_grammar.h"
 
 namespace muster {
 namespace {
@@ -19,6 +21,10 @@ struct Refusal {
   TextPosition position;
   std::string reason;
 };
+
+bool IsJsonNumber(std::string_view text) {
+  return text.find_first_of("-0123456789") == 0 && IsJson(text);
+}
 
 size_t CountNodes(const YamlNode& node) {
   size_t count = 1;
@@ -269,6 +275,35 @@ Result<YamlDocument> ParseYaml(std::string_view text, std::string_view origin,
 Result<YamlDocument> ReadYamlFile(const std::string& path, const YamlLimits& limits) {
   MUSTER_ASSIGN(std::string text, ReadFile(path, limits.bytes));
   return ParseYaml(text, path, limits);
+}
+
+std::string YamlToJson(const YamlNode& node) {
+  std::string json;
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "null";
+    case YamlNode::Kind::kSequence:
+      json = "[";
+      for (const YamlNode& item : node.items) {
+        json += (json.size() > 1 ? "," : "") + YamlToJson(item);
+      }
+      return json + "]";
+    case YamlNode::Kind::kMap:
+      json = "{";
+      for (const YamlEntry& entry : node.entries) {
+        if (json.size() > 1) json += ',';
+        AppendJsonString(json, entry.key.text);
+        json += ':' + YamlToJson(entry.value);
+      }
+      return json + "}";
+    case YamlNode::Kind::kScalar:
+      break;
+  }
+  const bool is_literal = !node.quoted && (node.text == "true" || node.text == "false" ||
+                                           node.text == "null" || IsJsonNumber(node.text));
+  if (is_literal) return node.text;
+  AppendJsonString(json, node.text);
+  return json;
 }
 
 }  // namespace muster

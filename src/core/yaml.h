@@ -57,4 +57,8 @@ Result<YamlDocument> ParseYaml(std::string_view text, std::string_view origin,
 // The same for a file. An unreadable file is kInvalid too.
 Result<YamlDocument> ReadYamlFile(const std::string& path, const YamlLimits& limits = {});
 
+// A node as JSON text, by YAML's rules: quoted scalars are strings, and so is any plain scalar of
+// no other type.
+std::string YamlToJson(const YamlNode& node);
+
 }  // namespace muster

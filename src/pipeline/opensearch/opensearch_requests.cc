@@ -52,7 +52,11 @@ Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env) {
     if (IsTransient(about.error().code)) return about.error();
     return std::string();
   }
-  const std::string uuid = TextIn(*about, "cluster_uuid");
+  return ClusterUuidIn(client, *about);
+}
+
+Result<std::string> ClusterUuidIn(const net::OpenSearchClient& client, const Json& about) {
+  const std::string uuid = TextIn(about, "cluster_uuid");
   if (uuid != "_na_") return uuid;
   return Error{Code::kUnavailable, client.Place() + " is still forming: it has no identity yet",
                "try again when it has elected its manager"};

@@ -20,6 +20,8 @@ Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::Open
 // Identifies the cluster. Empty: it has no identity, or the user may not see it. kUnavailable: also
 // if it is still forming.
 Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env);
+// By the response to GET /.
+Result<std::string> ClusterUuidIn(const net::OpenSearchClient& client, const Json& about);
 
 // For a response that does not match the API's documentation.
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what);

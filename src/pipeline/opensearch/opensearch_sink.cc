@@ -1,81 +1,18 @@
 #include "pipeline/opensearch/opensearch_sink.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "net/opensearch.h"
 #include "pipeline/flow/pace.h"
 #include "pipeline/opensearch/opensearch_bulk.h"
+#include "pipeline/opensearch/opensearch_metadata.h"
 #include "pipeline/opensearch/opensearch_requests.h"
 #include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
 namespace {
-
-// Settings specific to the source index: identity, history, placement.
-constexpr std::array<std::string_view, 11> kOwnSettings = {"uuid",
-                                                           "creation_date",
-                                                           "version",
-                                                           "provided_name",
-                                                           "resize",
-                                                           "history",
-                                                           "routing_path",
-                                                           "blocks",
-                                                           "replication",
-                                                           "remote_store",
-                                                           "verified_before_close"};
-
-// An Elasticsearch 6 index has its single type between "mappings" and "properties".
-Json WithoutType(const Json& mappings) {
-  static const std::array kOfMappings = {"properties", "dynamic", "_source",
-                                         "_routing",   "_meta",   "dynamic_templates"};
-  if (mappings.size() != 1) return mappings;
-  for (const char* name : kOfMappings) {
-    if (mappings.contains(name)) return mappings;
-  }
-  return mappings.begin()->is_object() ? *mappings.begin() : mappings;
-}
-
-// Whether a setting, by its name below "index", is not copied. Names may be flat or nested.
-bool IsNotCopied(std::string_view name) {
-  const std::string_view first = name.substr(0, name.find('.'));
-  // Shard allocation is up to the target cluster.
-  if (name.starts_with("routing.allocation")) return true;
-  return std::find(kOwnSettings.begin(), kOwnSettings.end(), first) != kOwnSettings.end();
-}
-
-Json SettingsFor(const Json& metadata) {
-  static constexpr std::string_view kIndex = "index.";
-  Json kept = Json::object();
-  if (!metadata.contains("settings")) return kept;
-  const Json& settings = metadata["settings"];
-  for (const auto& [name, value] :
-       (settings.contains("index") ? settings["index"] : settings).items()) {
-    const std::string below = name.starts_with(kIndex) ? name.substr(kIndex.size()) : name;
-    if (!IsNotCopied(below)) kept[below] = value;
-  }
-  if (kept.contains("routing") && kept["routing"].is_object()) {
-    kept["routing"].erase("allocation");
-    if (kept["routing"].empty()) kept.erase("routing");
-  }
-  return kept;
-}
-
-Json IndexFor(const Json& metadata) {
-  Json index = Json::object();
-  const Json settings = SettingsFor(metadata);
-  if (!settings.empty()) index["settings"] = settings;
-  if (metadata.contains("mappings") && !metadata["mappings"].empty()) {
-    index["mappings"] = WithoutType(metadata["mappings"]);
-  }
-  if (metadata.contains("aliases") && !metadata["aliases"].empty()) {
-    index["aliases"] = metadata["aliases"];
-  }
-  return index;
-}
 
 // The server's rules, checked early: it would reject the name only on creating the index, after
 // others were created.
@@ -152,12 +89,7 @@ class OpenSearchSink : public Sink {
     MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, name));
     if (found && found->refusal) return *found->refusal;
     if (found) return std::vector<TargetChange>{};
-    Json index = IndexFor(metadata);
-    MUSTER_ASSIGN(const std::string kept, KeepAliasesOfThisCluster(metadata, index));
-    MUSTER_ASSIGN(std::vector<TargetChange> changes,
-                  Create(name, "/" + net::OpenSearchPath(name), "index", index, evaluate));
-    for (TargetChange& one : changes) one.change += kept;
-    return changes;
+    return metadata_.CreateIndex(name, metadata, evaluate);
   }
 
   bool CanDelete() const override { return true; }
@@ -214,22 +146,7 @@ class OpenSearchSink : public Sink {
   Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata_text,
                                                   bool evaluate) override {
     MUSTER_ASSIGN(const Json metadata, ParseJson(metadata_text, "metadata of the source"));
-    std::vector<TargetChange> changes;
-    // Component templates first: the others are composed of them.
-    static constexpr std::array<std::array<const char*, 3>, 3> kKinds = {{
-        {"component_templates", "/_component_template/", "component template"},
-        {"index_templates", "/_index_template/", "index template"},
-        {"templates", "/_template/", "template"},
-    }};
-    for (const auto& [kind, path, words] : kKinds) {
-      if (!metadata.contains(kind)) continue;
-      for (const auto& [name, body] : metadata[kind].items()) {
-        MUSTER_ASSIGN(const std::vector<TargetChange> made,
-                      Put(name, path + net::OpenSearchPath(name), words, body, evaluate));
-        changes.insert(changes.end(), made.begin(), made.end());
-      }
-    }
-    return changes;
+    return metadata_.CreateTemplates(metadata, evaluate);
   }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
@@ -248,50 +165,10 @@ class OpenSearchSink : public Sink {
     return error;
   }
 
-  // An alias of an index on this same cluster stays with that index: with two of them, writes by
-  // the alias fail, and searches by it find everything twice. Returns what to report.
-  Result<std::string> KeepAliasesOfThisCluster(const Json& metadata, Json& index) {
-    const std::string source = TextIn(metadata, "cluster_uuid");
-    if (source.empty() || !index.contains("aliases")) return std::string();
-    MUSTER_ASSIGN(const std::string here, ClusterUuid(client_, env_));
-    if (here != source) return std::string();
-    std::string names;
-    for (const auto& [name, options] : index["aliases"].items()) {
-      names += (names.empty() ? "" : ", ") + name;
-    }
-    index.erase("aliases");
-    return "; not its aliases (" + names + "), which stay with the source on the same cluster";
-  }
-
-  // Creates what does not exist yet.
-  Result<std::vector<TargetChange>> Put(const std::string& name, const std::string& path,
-                                        const std::string& what, const Json& body, bool evaluate) {
-    MUSTER_ASSIGN(const net::OpenSearchAnswer found,
-                  client_.Send({.method = "HEAD", .path = path}));
-    if (found.status < 300) return std::vector<TargetChange>{};
-    if (found.status != 404) return client_.ErrorOf({.method = "HEAD", .path = path}, found);
-    return Create(name, path, what, body, evaluate);
-  }
-
-  Result<std::vector<TargetChange>> Create(const std::string& name, const std::string& path,
-                                           const std::string& what, const Json& body,
-                                           bool evaluate) {
-    const std::string text = ToJsonText(body);
-    if (!evaluate) {
-      const net::OpenSearchCall call{.method = "PUT", .path = path, .body = text};
-      const auto made = client_.SendForJson(call);
-      // Created concurrently: fine.
-      if (!made && made.error().message.find("resource_already_exists") == std::string::npos &&
-          made.error().message.find("already exists") == std::string::npos) {
-        return made.error().Within("cannot create " + what + " " + name);
-      }
-    }
-    return std::vector<TargetChange>{{name, "create " + what + " " + name + " with " + text}};
-  }
-
   net::OpenSearchClient client_;
   Env& env_;
   OpenSearchTables tables_{client_, env_};
+  OpenSearchMetadata metadata_{client_, env_};
   Pace pace_;
   const std::string index_;  // empty: each collection has its own
   const bool gzip_;

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/json_fields.h"
+#include "metadata/metadata.h"
 #include "net/opensearch.h"
 #include "pipeline/opensearch/index_pattern.h"
 #include "pipeline/opensearch/opensearch_hits.h"
@@ -34,12 +35,15 @@ class OpenSearchSource : public Source {
 
   Result<std::vector<Collection>> Collections() override {
     MUSTER_ASSIGN(const std::vector<Listed> indices, List());
-    MUSTER_ASSIGN(const std::string cluster, ClusterOf(indices));
+    MUSTER_ASSIGN(const Json about, About());
+    MUSTER_ASSIGN(const std::string cluster, ClusterUuidIn(client_, about));
+    const std::string version = metadata::ClusterVersion::FromRoot(about).ToString();
     std::vector<Collection> collections;
     for (const Listed& one : indices) {
       Json metadata = one.metadata;
       // By it a sink recognises aliases that are in use on its own cluster.
       if (!cluster.empty() && metadata.is_object()) metadata["cluster_uuid"] = cluster;
+      if (!version.empty() && metadata.is_object()) metadata["cluster_version"] = version;
       collections.push_back({one.name, ToJsonText(metadata), one.refusal});
       if (one.refusal) continue;
       if (const auto alias = pattern_.PartialAlias(one.name, MemberIn(metadata, "aliases"))) {
@@ -73,17 +77,21 @@ class OpenSearchSource : public Source {
   }
 
   // Optional: the version may lack it or the user may not read it, and the index itself has its
-  // mappings.
+  // mappings. What the user may not read is named under "unreadable".
   Result<std::string> GlobalMetadata() override {
-    Json metadata = Json::object();
-    AddTemplates(metadata, "index_templates", "/_index_template");
-    AddTemplates(metadata, "component_templates", "/_component_template");
-    const auto legacy = AskForJson(client_, env_, {.path = "/_template"});
-    if (legacy) {
-      for (const auto& [name, body] : legacy->items()) {
-        if (!name.starts_with('.')) metadata["templates"][name] = body;
-      }
+    MUSTER_ASSIGN(const Json about, About());
+    const auto version = metadata::ClusterVersion::FromRoot(about);
+    Json metadata{{"cluster_version", version.ToString()}};
+    MUSTER_TRY(AddList(metadata, "index_templates", "index_template", "/_index_template"));
+    MUSTER_TRY(
+        AddList(metadata, "component_templates", "component_template", "/_component_template"));
+    MUSTER_TRY(AddList(metadata, "data_streams", "", "/_data_stream"));
+    MUSTER_TRY(AddMap(metadata, "templates", "/_template"));
+    MUSTER_TRY(AddMap(metadata, "pipelines", "/_ingest/pipeline"));
+    if (version.engine == "elasticsearch") {
+      MUSTER_TRY(AddMap(metadata, "policies", "/_ilm/policy"));
     }
+    AddHidden(metadata);
     return ToJsonText(metadata);
   }
 
@@ -201,8 +209,7 @@ class OpenSearchSource : public Source {
       const std::string stream = TextIn(metadata, "data_stream");
       if (pattern_.Selects(name, MemberIn(metadata, "aliases"))) {
         if (IsOurStore(metadata)) continue;
-        add({name, metadata,
-             IsMarkedClosed(metadata) ? std::optional(Closed(name)) : std::nullopt});
+        add({name, metadata, RefusalOf(name, metadata)});
       } else if (!stream.empty() && pattern_.SelectsDataStream(stream)) {
         add({stream, Json::object(), IsDataStream(stream)});
       }
@@ -226,10 +233,32 @@ class OpenSearchSource : public Source {
     return all;
   }
 
-  // Since Elasticsearch 7.2.
-  static bool IsMarkedClosed(const Json& metadata) {
+  // Why an index that the cluster shows cannot be read; none: it can.
+  std::optional<Error> RefusalOf(const std::string& index, const Json& metadata) const {
     const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
-    return TextIn(settings, "verified_before_close") == "true";
+    // Since Elasticsearch 7.2.
+    if (TextIn(settings, "verified_before_close") == "true") return Closed(index);
+    // Searches and counts skip it in silence.
+    if (TextIn(settings, "frozen") == "true") {
+      return Error{Code::kIncompatible,
+                   client_.Place() + ": index " + index + " is frozen, and cannot be read",
+                   "unfreeze it with POST /" + index +
+                       "/_unfreeze, or leave it out with --exclude " + index};
+    }
+    return SeveralTypes(index, MemberIn(metadata, "mappings"));
+  }
+
+  // Documents of two types may have the same id: in the target one would replace the other.
+  std::optional<Error> SeveralTypes(const std::string& index, const Json& mappings) const {
+    const auto types = metadata::SplitTypes(mappings);
+    if (types.size() < 2) return std::nullopt;
+    std::string names;
+    for (const auto& one : types) names += (names.empty() ? "" : ", ") + one.type;
+    return Error{Code::kIncompatible,
+                 client_.Place() + ": index " + index + " has documents of the types " + names,
+                 "take a snapshot and migrate that type by type, with type=NAME in its URL, or "
+                 "leave it out with --exclude " +
+                     index};
   }
 
   Error Closed(const std::string& index) const {
@@ -255,14 +284,11 @@ class OpenSearchSource : public Source {
                      "the transforms"};
   }
 
-  // Empty: not needed, or the user may not see it.
-  Result<std::string> ClusterOf(const std::vector<Listed>& indices) {
-    if (std::none_of(indices.begin(), indices.end(), [](const Listed& one) {
-          return !MemberIn(one.metadata, "aliases").empty();
-        })) {
-      return std::string();
-    }
-    return ClusterUuid(client_, env_);
+  // What the cluster says of itself; null: the user may not see it.
+  Result<Json> About() {
+    auto about = AskForJson(client_, env_, {.path = "/"});
+    if (!about && IsTransient(about.error().code)) return about.error();
+    return about ? *std::move(about) : Json();
   }
 
   // The field to sort documents without sequence numbers by: always the same for an index, since
@@ -293,20 +319,50 @@ class OpenSearchSource : public Source {
         "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
   }
 
-  // [{"name", "index_template" or "component_template": …}] → {name: template}
-  void AddTemplates(Json& metadata, const std::string& kind, const std::string& path) {
-    const auto answer = AskForJson(client_, env_, {.path = path});
-    if (!answer || !MemberIn(*answer, kind).is_array()) return;
-    const std::string inner = kind.substr(0, kind.size() - 1);
-    for (const Json& entry : (*answer)[kind]) {
-      const std::string name = TextIn(entry, "name");
-      if (name.empty() || name.starts_with('.') || !entry.contains(inner)) continue;
-      const Json& body = entry[inner];
-      // Built-in templates exist at the target as well, or don't belong there.
-      const Json& managed = MemberIn(MemberIn(body, "_meta"), "managed");
-      if (managed.is_boolean() && managed.get<bool>()) continue;
-      metadata[kind][name] = body;
+  // Objects of one kind; null: the cluster has no such kind, or the user may not see them.
+  Result<Json> AskForKind(Json& metadata, const std::string& kind, const std::string& path) {
+    auto answer = AskForJson(client_, env_, {.path = path});
+    if (answer) return *std::move(answer);
+    const Error& error = answer.error();
+    if (IsTransient(error.code)) return error;
+    if (error.code == Code::kPermission && !metadata::IsNoSuchApi(error)) {
+      metadata["unreadable"][kind] = error.ToString();
     }
+    return Json();
+  }
+
+  // [{"name", "index_template" or "component_template": …}] → {name: template}
+  Status AddList(Json& metadata, const std::string& kind, const std::string& member,
+                 const std::string& path) {
+    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
+    for (const Json& entry : MemberIn(answer, kind)) {
+      const std::string name = TextIn(entry, "name");
+      const Json& body = member.empty() ? entry : MemberIn(entry, member);
+      if (!name.empty() && body.is_object()) metadata[kind][name] = body;
+    }
+    return {};
+  }
+
+  // Hidden indices are read only by name. Old versions have none.
+  void AddHidden(Json& metadata) {
+    if (!pattern_.IsAll()) return;
+    const auto answer = AskForJson(
+        client_, env_, {.path = "/*/_settings/index.hidden?expand_wildcards=open,closed,hidden"});
+    if (!answer || !answer->is_object()) return;
+    for (const auto& [name, about] : answer->items()) {
+      const Json& settings = MemberIn(MemberIn(about, "settings"), "index");
+      if (!name.starts_with('.') && TextIn(settings, "hidden") == "true") {
+        metadata["hidden"].push_back(name);
+      }
+    }
+  }
+
+  Status AddMap(Json& metadata, const std::string& kind, const std::string& path) {
+    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
+    for (const auto& [name, body] : answer.items()) {
+      if (body.is_object()) metadata[kind][name] = body;
+    }
+    return {};
   }
 
   net::OpenSearchClient client_;

@@ -249,6 +249,48 @@ TEST(OpenSearchListing, ClosedIndicesAreRefusedByName) {
   }
 }
 
+// Their documents may have the same ids.
+TEST(OpenSearchListing, IndexWithSeveralTypesIsRefused) {
+  Listing cluster(
+      R"({"one":{"mappings":{"_default_":{},"a":{"properties":{"x":{"type":"long"}}}}},)"
+      R"("two":{"mappings":{"a":{"properties":{}},"b":{"_all":{}}}}})",
+      "{}");
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 2U);
+  EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+  const std::string why = Listing::WhyNot(collections[1]);
+  EXPECT_NE(why.find("index two has documents of the types a, b"), std::string::npos) << why;
+}
+
+TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
+  HttpServer server([](const HttpServerRequest& request) {
+    if (request.target == "/") {
+      return Answer(200, R"({"version":{"number":"2.19.6","distribution":"opensearch"}})");
+    }
+    if (request.target == "/_template") return Answer(403, R"({"error":"no permissions"})");
+    if (request.target == "/_data_stream") {
+      return Answer(405, R"({"error":"Incorrect HTTP method for uri [/_data_stream]"})");
+    }
+    if (request.target == "/_ingest/pipeline") return Answer(200, R"({"p":{"processors":[]}})");
+    return Answer(400, R"({"error":"no handler found for uri"})");
+  });
+  const Url url = ParseUrl("opensearch+" + server.Url()).value();
+  const auto source = OpenOpenSearchSource(url, RealEnv()).value();
+  const Json global = ParseJson(source->GlobalMetadata().value(), "metadata").value();
+  EXPECT_EQ(global["cluster_version"], "opensearch 2.19");
+  EXPECT_EQ(global["unreadable"].size(), 1U) << global;
+  EXPECT_TRUE(global["unreadable"].contains("templates")) << global;
+  EXPECT_TRUE(global["pipelines"].contains("p")) << global;
+}
+
+// Elasticsearch 7 answers searches of it as if it were empty.
+TEST(OpenSearchListing, FrozenIndexIsRefused) {
+  Listing cluster(R"({"ice":{"settings":{"index":{"frozen":"true"}}}})", "{}");
+  const std::string why = Listing::WhyNot(cluster.Of("").at(0));
+  EXPECT_NE(why.find("index ice is frozen"), std::string::npos) << why;
+  EXPECT_NE(why.find("_unfreeze"), std::string::npos) << why;
+}
+
 TEST(OpenSearchListing, DataStreamIsRefusedAndItsBackingIndicesAreNot) {
   Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs"},)"
                   R"(".ds-.own-1":{"data_stream":".own"}})",

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "lucene/lucene.h"
+#include "metadata/metadata.h"
 #include "net/s3.h"
 #include "pipeline/snapshot/snapshot_reader.h"
 
@@ -54,12 +57,15 @@ class SnapshotSource : public Source {
     std::vector<Collection> collections;
     for (const std::string& name : snapshot_.indices) {
       if (index_.empty() ? name.starts_with('.') : name != index_) continue;
-      const auto index = ReadIndex(name);
+      const auto index = repository_.ReadIndex(snapshot_, name);
       if (!index && IsTransient(index.error().code)) return index.error();
       if (!index) {
         collections.push_back({.name = name, .refusal = index.error()});
-      } else {
-        collections.push_back({.name = name, .metadata = ToJsonText(MetadataOf(*index))});
+        continue;
+      }
+      collections.push_back({.name = name, .metadata = ToJsonText(MetadataOf(*index))});
+      if (const Status readable = CheckReadable(*index); !readable) {
+        collections.back().refusal = readable.error();
       }
     }
     if (collections.empty() && !index_.empty()) {
@@ -70,17 +76,23 @@ class SnapshotSource : public Source {
 
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
-    Json metadata = Json::object();
-    // Each kind of template is wrapped under its own name.
-    for (const auto& [ours, theirs] :
-         {std::pair{"templates", "templates"}, std::pair{"index_templates", "index_template"},
-          std::pair{"component_templates", "component_template"}}) {
-      if (!global.contains(theirs) || !global[theirs].is_object()) continue;
-      const Json& kind = global[theirs];
-      const Json& templates = kind.contains(theirs) ? kind[theirs] : kind;
-      for (const auto& [name, body] : templates.items()) {
-        if (!name.starts_with('.') && body.is_object()) metadata[ours][name] = body;
+    Json metadata{{"cluster_version", Version()}};
+    // Each kind is wrapped under its own name, but for the oldest ones.
+    for (const auto& [ours, outer, inner] : {
+             std::tuple{"templates", "templates", ""},
+             std::tuple{"index_templates", "index_template", "index_template"},
+             std::tuple{"component_templates", "component_template", "component_template"},
+             std::tuple{"data_streams", "data_stream", "data_stream"},
+             std::tuple{"policies", "index_lifecycle", "policies"},
+         }) {
+      const Json& kind = MemberIn(global, outer);
+      for (const auto& [name, body] : (kind.contains(inner) ? kind[inner] : kind).items()) {
+        if (body.is_object()) metadata[ours][name] = body;
       }
+    }
+    for (const Json& pipeline : MemberIn(MemberIn(global, "ingest"), "pipeline")) {
+      const std::string id = TextIn(pipeline, "id");
+      if (!id.empty()) metadata["pipelines"][id] = MemberIn(pipeline, "config");
     }
     return ToJsonText(metadata);
   }
@@ -132,9 +144,14 @@ class SnapshotSource : public Source {
   // An index whose documents can be read.
   Result<SnapshotIndex> ReadIndex(const std::string& name) {
     MUSTER_ASSIGN(SnapshotIndex index, repository_.ReadIndex(snapshot_, name));
+    MUSTER_TRY(CheckReadable(index));
+    return index;
+  }
+
+  Status CheckReadable(const SnapshotIndex& index) const {
     if (!index.refusal.empty()) {
       return Error{Code::kIncompatible,
-                   repository_.name() + ": index " + name + ": " + index.refusal,
+                   repository_.name() + ": index " + index.name + ": " + index.refusal,
                    "leave it out with --exclude, and read it from a running cluster instead"};
     }
     const std::vector<std::string> types = TypesOf(index);
@@ -143,12 +160,13 @@ class SnapshotSource : public Source {
                        : std::find(types.begin(), types.end(), wanted) == types.end()) {
       std::string all;
       for (const std::string& type : types) all += (all.empty() ? "" : ", ") + type;
-      return Error{Code::kIncompatible,
-                   repository_.name() + ": index " + name + " has documents of the types " + all,
-                   "choose one with type=NAME: documents of two types may have the same id, so "
-                   "each type needs a target of its own"};
+      return Error{
+          Code::kIncompatible,
+          repository_.name() + ": index " + index.name + " has documents of the types " + all,
+          "choose one with type=NAME: documents of two types may have the same id, so "
+          "each type needs a target of its own"};
     }
-    return index;
+    return {};
   }
 
   // Those that documents can have.
@@ -239,15 +257,22 @@ class SnapshotSource : public Source {
     return legs;
   }
 
+  std::string Version() const {
+    return metadata::ClusterVersion::FromId(snapshot_.version_id.value_or(0)).ToString();
+  }
+
   Json MetadataOf(const SnapshotIndex& index) const {
-    Json metadata{{"settings", index.settings}, {"aliases", index.aliases}};
+    Json metadata{
+        {"settings", index.settings}, {"aliases", index.aliases}, {"cluster_version", Version()}};
     Json& mappings = metadata["mappings"] = Json::object();
+    const bool by_type = documents_.type.empty() && TypesOf(index).size() > 1;
     for (const Json& mapping : index.mappings) {
       if (!mapping.is_object()) continue;
       for (const auto& [type, fields] : mapping.items()) {
         const bool is_wanted =
             type != "_default_" && (documents_.type.empty() || documents_.type == type);
-        if (is_wanted && fields.is_object()) mappings.merge_patch(fields);
+        if (!is_wanted || !fields.is_object()) continue;
+        by_type ? void(mappings[type] = fields) : mappings.merge_patch(fields);
       }
     }
     return metadata;

@@ -85,7 +85,7 @@ class PlanReader {
     std::vector<FieldSetting> values;
     for (const YamlEntry& entry : value.entries) {
       MUSTER_ASSIGN(JsonPath path, yaml_.PathAt(entry.key));
-      std::string json = TransformYaml::ToJson(entry.value);
+      std::string json = YamlToJson(entry.value);
       if (json != "null") {
         plan_->metadata_edits.push_back(
             {.kind = MetadataEdit::Kind::kType, .path = path, .text = ColumnTypeOfValue(json)});

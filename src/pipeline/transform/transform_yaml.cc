@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/json.h"
 #include "core/number.h"
-#include "pipeline/json/value_edits.h"
 
 namespace muster::pipeline {
 
@@ -56,35 +54,6 @@ Result<std::vector<JsonPath>> TransformYaml::PathsAt(const YamlNode& node) const
     paths.push_back(std::move(path));
   }
   return paths;
-}
-
-std::string TransformYaml::ToJson(const YamlNode& node) {
-  std::string json;
-  switch (node.kind) {
-    case YamlNode::Kind::kNull:
-      return "null";
-    case YamlNode::Kind::kSequence:
-      json = "[";
-      for (const YamlNode& item : node.items) {
-        json += (json.size() > 1 ? "," : "") + ToJson(item);
-      }
-      return json + "]";
-    case YamlNode::Kind::kMap:
-      json = "{";
-      for (const YamlEntry& entry : node.entries) {
-        if (json.size() > 1) json += ',';
-        AppendJsonString(json, entry.key.text);
-        json += ':' + ToJson(entry.value);
-      }
-      return json + "}";
-    case YamlNode::Kind::kScalar:
-      break;
-  }
-  const bool is_literal = !node.quoted && (node.text == "true" || node.text == "false" ||
-                                           node.text == "null" || IsJsonNumber(node.text));
-  if (is_literal) return node.text;
-  AppendJsonString(json, node.text);
-  return json;
 }
 
 Status TransformYaml::ReadCount(const YamlNode* node, int& count) const {

@@ -29,9 +29,6 @@ class TransformYaml {
   // A number of at least 1; leaves `count` alone if there is no node.
   Status ReadCount(const YamlNode* node, int& count) const;
 
-  // By YAML's rules: quoted scalars are strings, and so is any plain scalar of no other type.
-  static std::string ToJson(const YamlNode& node);
-
  private:
   const YamlDocument& document_;
 };

@@ -5,6 +5,8 @@
 #include "core/json_scan.h"
 #include "events/event_json.h"
 #include "fuzz/inputs/inputs.h"
+#include "metadata/compare.h"
+#include "metadata/rule_set.h"
 #include "muster/migrate.h"
 #include "pipeline/file/csv_record.h"
 #include "pipeline/flow/dead_letter_file.h"
@@ -136,12 +138,29 @@ void SplitSql(std::string_view bytes) {
   }
 }
 
-constexpr Input kInputs[] = {{"plan", ReadPlan},       {"transforms", ApplyTransforms},
-                             {"files", ReadFiles},     {"csv", ReadCsv},
-                             {"gzip", Unpack},         {"json_scan", ScanJson},
-                             {"replica", ReadReplica}, {"sql_template", FillSql},
-                             {"url", ReadUrl},         {"letters", ReadLetters},
-                             {"event", ReadEvent},     {"sql_script", SplitSql}};
+// Two parts: a user's rules, and an object of a cluster.
+void AdaptMetadata(std::string_view bytes) {
+  const auto [yaml, text] = TakePart(bytes);
+  auto rules = metadata::RuleSet::BuiltIn();
+  if (!rules) __builtin_trap();
+  static_cast<void>(rules->AddFile(FileWith(yaml, ".yaml")));
+  const auto body = ParseJson(text, "object");
+  if (!body) return;
+  for (const auto& [kind, name] : metadata::kKinds.table) {
+    const metadata::Object object{kind, "a", *body};
+    const metadata::Versions versions{{"elasticsearch", 2, 4}, {"opensearch", 2, 19}};
+    const metadata::Verdict verdict = rules->Apply(object, versions, {.shards = 2});
+    static_cast<void>(metadata::Compare(kind, verdict.body, *body));
+  }
+}
+
+constexpr Input kInputs[] = {{"plan", ReadPlan},         {"transforms", ApplyTransforms},
+                             {"files", ReadFiles},       {"csv", ReadCsv},
+                             {"gzip", Unpack},           {"json_scan", ScanJson},
+                             {"replica", ReadReplica},   {"sql_template", FillSql},
+                             {"url", ReadUrl},           {"letters", ReadLetters},
+                             {"event", ReadEvent},       {"sql_script", SplitSql},
+                             {"metadata", AdaptMetadata}};
 
 }  // namespace
 

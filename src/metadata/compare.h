@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metadata/object.h"
+
+namespace muster::metadata {
+
+// Differences between an object as it should be and as a cluster has it, one per member: "settings
+// index.number_of_shards: 1, not 2". Both as verdicts of rules, so that what belongs to a cluster
+// alone is gone. Defaults that a cluster does not show, or shows where none were given, are none.
+struct Differences {
+  std::vector<std::string> wanted;  // missing in the cluster, or other there
+  std::vector<std::string> extra;   // only in the cluster: a field that documents have added, say
+};
+
+Differences Compare(Kind kind, const Json& wanted, const Json& found);
+
+}  // namespace muster::metadata

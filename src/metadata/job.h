@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "metadata/object.h"
+#include "metadata/rule_set.h"
+#include "metadata/target.h"
+#include "muster/result.h"
+
+namespace muster::metadata {
+
+// An object of the source, and why it cannot be migrated as it is, if so: a closed index, say.
+struct SourceObject {
+  Object object;
+  std::string refusal = {};
+  bool is_unknown = false;  // stands for all objects of its kind, which the source does not show
+};
+
+enum class Mode {
+  kEvaluate,  // report what would become of each object, and try it without keeping anything
+  kMigrate,   // create what the target lacks
+  kDiff,      // compare the target with what it should have
+};
+
+struct JobOptions {
+  Overrides overrides = {};
+  bool selects = false;  // only some indices: templates that match none of them are left out
+};
+
+// Documents of an index to try its mapping with.
+using Sampler = std::function<Result<std::vector<std::string>>(const std::string& index)>;
+
+// One line of the report.
+struct Reported {
+  Kind kind = Kind::kIndex;
+  std::string name;
+  Verdict verdict;
+};
+
+// Carries out one mode for all objects, each on its own: a refusal does not stop the others. An
+// error is about the cluster. `report` is called as soon as an object is done.
+class Job {
+ public:
+  Job(Target& target, const RuleSet& rules, const RuleSet& built_in, ClusterVersion from,
+      JobOptions options)
+      : target_(target),
+        rules_(rules),
+        built_in_(built_in),
+        versions_{std::move(from), target.version()},
+        options_(options) {}
+
+  // What the sampler returns is tried by kEvaluate.
+  Result<std::vector<Reported>> Run(Mode mode, std::vector<SourceObject> objects,
+                                    const Sampler& sample,
+                                    const std::function<void(const Reported&)>& report,
+                                    const std::stop_token& stop);
+
+ private:
+  Result<bool> Knows(Kind kind);
+  Result<Verdict> Decide(Mode mode, const SourceObject& one, const Sampler& sample);
+  Result<bool> DropUnknown(Kind kind, const Json& there, Verdict& verdict);
+  Result<Verdict> CompareWith(Mode mode, const Object& object, Verdict verdict, const Json& found,
+                              const Sampler& sample);
+  Result<Verdict> Try(const Object& object, Verdict verdict, const Sampler& sample);
+  Json Normalized(const Object& object, const Json& found) const;
+
+  Target& target_;
+  const RuleSet& rules_;
+  const RuleSet& built_in_;
+  const Versions versions_;
+  const JobOptions options_;
+  std::map<Kind, bool> known_;        // whether the target has such objects
+  std::vector<std::string> pending_;  // component templates that are only evaluated
+};
+
+// The objects in the global metadata of a source (pipeline::Source::GlobalMetadata).
+std::vector<SourceObject> GlobalObjects(const Json& global, bool pipelines);
+
+// Marks what indices do not need as not selected: templates whose patterns match none of them,
+// component templates and policies that nothing else names.
+void LeaveOutUnrelated(std::vector<SourceObject>& objects);
+
+}  // namespace muster::metadata

@@ -1,0 +1,82 @@
+#include "metadata/job.h"
+
+#include <gtest/gtest.h>
+
+#include "support/http_server.h"
+
+namespace muster::metadata {
+namespace {
+
+using testing::Answer;
+using testing::HttpServer;
+using testing::HttpServerRequest;
+
+class MetadataJob : public ::testing::Test {
+ protected:
+  Result<std::vector<Reported>> Run(HttpServer& server, Mode mode,
+                                    std::vector<SourceObject> objects) {
+    net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server.port())},
+                                 RealEnv());
+    Target target(client, RealEnv(), {"opensearch", 2, 19});
+    Job job(target, rules_, rules_, {"elasticsearch", 7, 17}, {});
+    return job.Run(
+        mode, std::move(objects), [](const std::string&) { return std::vector<std::string>(); },
+        [](const Reported&) {}, {});
+  }
+
+  const RuleSet rules_ = RuleSet::BuiltIn().value();
+  const SourceObject policy_{
+      {Kind::kPolicy, "mine",
+       Json::parse(
+           R"({"policy":{"phases":{"delete":{"min_age":"1d","actions":{"delete":{}}}}}})")}};
+};
+
+TEST_F(MetadataJob, PolicyGoesToStateManagement) {
+  HttpServer server([](const HttpServerRequest& request) {
+    return request.method == "PUT" ? Answer(201, "{}") : Answer(404, R"({"error":"none"})");
+  });
+  const auto reported = Run(server, Mode::kMigrate, {policy_});
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kChanged);
+  const HttpServerRequest put = server.requests().back();
+  EXPECT_EQ(put.method, "PUT");
+  EXPECT_EQ(put.target, "/_plugins/_ism/policies/mine");
+  EXPECT_EQ(Json::parse(put.body)["policy"]["default_state"], "delete");
+}
+
+TEST_F(MetadataJob, PolicyIsLeftOutWithoutStateManagement) {
+  HttpServer server([](const HttpServerRequest&) {
+    return Answer(400, R"({"error":"no handler found for uri [/_plugins/_ism]"})");
+  });
+  const auto reported = Run(server, Mode::kMigrate, {policy_, policy_});
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(1).verdict.outcome, Outcome::kLeftOut);
+  EXPECT_EQ(server.requests().size(), 1U) << "the cluster is asked once";
+}
+
+TEST_F(MetadataJob, RefusalsDoNotStopTheOthersAndOutagesDo) {
+  HttpServer server([](const HttpServerRequest& request) {
+    if (request.method == "GET") return Answer(404, "{}");
+    if (request.target.find("bad") != std::string::npos) {
+      return Answer(400, R"({"error":{"type":"x","reason":"no"}})");
+    }
+    if (request.target.find("down") != std::string::npos) {
+      return Answer(503, R"({"error":{"type":"x","reason":"not ready"}})");
+    }
+    return Answer(200, "{}");
+  });
+  const Json body{{"settings", Json::object()}};
+  auto reported =
+      Run(server, Mode::kMigrate, {{{Kind::kIndex, "bad", body}}, {{Kind::kIndex, "good", body}}});
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(reported->at(1).verdict.outcome, Outcome::kOk);
+  reported =
+      Run(server, Mode::kMigrate, {{{Kind::kIndex, "down", body}}, {{Kind::kIndex, "good", body}}});
+  ASSERT_FALSE(reported);
+  EXPECT_EQ(reported.error().code, Code::kUnavailable);
+  EXPECT_TRUE(reported.error().message.starts_with("index down: ")) << reported.error().message;
+}
+
+}  // namespace
+}  // namespace muster::metadata
