@@ -6,6 +6,8 @@
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
+#include "work/error_budget.h"
+#include "work/failure_reasons.h"
 #include "work/target_check.h"
 
 namespace muster::work {
@@ -103,22 +105,27 @@ class StandaloneMigration {
         targets_(*store_, run_) {}
 
   Result<Counts> Run() {
+    auto counts = Migrate();
+    if (reasons_.total() > 0) observer_.Failed(reasons_.List());
+    return counts;
+  }
+
+ private:
+  Result<Counts> Migrate() {
     MUSTER_ASSIGN(const std::vector<Collection> collections, Prepare());
-    Counts total;
     std::set<std::string> targets;
     for (const Collection& collection : collections) {
       MUSTER_ASSIGN(const Counts counts, Migrate(collection));
-      total += counts;
+      total_ += counts;
       targets.insert(TargetOf(collection));
     }
     for (const std::string& target : targets) {
       MUSTER_TRY(CheckTarget(target));
       MUSTER_TRY(pipeline_.sink.Finish(target));
     }
-    return total;
+    return total_;
   }
 
- private:
   // Safe to interrupt: nothing is lost.
   Result<std::vector<Collection>> Prepare() {
     const InterruptScope scope(stop_);
@@ -142,17 +149,26 @@ class StandaloneMigration {
         pipeline_.throttle, pipeline_.options};
     const auto most = std::max<size_t>(partitions.size(), 1);
     const WorkerOptions options{
-        .run = {.name = run_, .alone = true},
+        .run = {.name = run_, .max_failures = options_.max_failures, .alone = true},
         .terms = kTerms,
         .worker = "standalone",
         .slots = static_cast<int>(std::min<size_t>(most, std::max(options_.shard_concurrency, 1)))};
     const std::unique_ptr<store::Store> store = store::NewMemoryStore(pipeline_.env);
     CollectionWatch watch(observer_);
-    MUSTER_ASSIGN(const WorkerReport report, RunWorker(*store, pipeline, options, watch, stop_));
-    if (!report.all_done) return Error{Code::kCancelled, "stopped on request"};
+    MUSTER_TRY(BeginBudget(*store, run_, total_));
+    const auto report = RunWorker(*store, pipeline, options, watch, stop_);
     const Counts counts = watch.counts();
+    if (!report || counts.failed > 0) AddReasons(*store);
+    MUSTER_TRY(report);
+    if (!report->all_done) return Error{Code::kCancelled, "stopped on request"};
     observer_.CollectionEnded(collection.name, counts);
     return counts;
+  }
+
+  void AddReasons(store::Store& store) {
+    const auto totals = ReadTotals(store, run_);
+    if (!totals) return;
+    for (const FailureReason& reason : totals->reasons) reasons_.Add(reason);
   }
 
   Result<std::vector<Partition>> Start(const Collection& collection) {
@@ -180,6 +196,8 @@ class StandaloneMigration {
   MigrationObserver& observer_;
   const std::stop_token stop_;
   const std::string run_;
+  Counts total_;  // of the collections that are done
+  FailureReasons reasons_{1'000};
   const std::unique_ptr<store::Store> store_;  // of the targets' identities
   TargetCheck targets_;
 };
@@ -192,6 +210,12 @@ Result<Counts> MigrateAll(pipeline::Pipeline& pipeline, const MigrateAllOptions&
   if (!counts && counts.error().hint == pipeline::kLostTargetHint) {
     Error error = counts.error();
     error.hint = "what was written before is gone: run the migration again";
+    return error;
+  }
+  if (!counts && counts.error().hint == kStoppedHint) {
+    Error error = counts.error();
+    error.message = "the migration is stopped" + error.message.substr(error.message.find(": "));
+    error.hint = "fix the cause, or allow for it with a higher --max-failures, and run it again";
     return error;
   }
   return counts;

@@ -70,6 +70,9 @@ class ShardRun {
                      .bytes = batch.bytes};
     const auto written = writer_.Write(batch.batch, after, cursor_.NextPatience());
     if (!written) return written.error().By(Party::kSink);
+    for (const ReadBatch::Failed& failed : batch.failed) {
+      cursor_.Failed(failed.document, failed.reason);
+    }
     const std::vector<Refused>& refused = *written;
     for (const Refused& one : refused) {
       if (one.skipped) {
@@ -80,6 +83,7 @@ class ShardRun {
       if (!sink_records_) {
         MUSTER_TRY(AddLetter(batch.batch.documents.at(one.index), one.reason, true));
       }
+      cursor_.Failed(batch.batch.documents.at(one.index), one.reason);
       --after.counts.written;
       ++after.counts.failed;
     }
