@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "muster/work.h"
 
 namespace muster::cli {
 
@@ -30,6 +31,7 @@ struct PipelineSettings {
   double mb_per_second = 0;
   std::string limits_file;
   std::string dead_letters;  // a file; empty: the command's default
+  std::string max_failures;  // empty: not given
 };
 
 // Adds --include and --exclude. `patterns` must live as long as `command`.
@@ -41,6 +43,9 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings);
 // The content of the transforms file; empty if none.
 Result<std::string> ReadTransforms(const PipelineSettings& settings);
 Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSettings& settings);
+
+// The limit for failed documents, if given.
+Result<std::optional<work::FailureLimit>> LimitOf(const PipelineSettings& settings);
 
 // The collection selection in words, always the same for the same choice.
 std::string SelectionOf(const PipelineSettings& settings);
