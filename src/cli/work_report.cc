@@ -6,6 +6,15 @@
 #include "core/timestamp.h"
 
 namespace muster::cli {
+namespace {
+
+// A run that is stopped does not come nearer to its end.
+std::optional<milliseconds> LeftOf(const work::RunInfo& run, const work::RunTotals& totals) {
+  if (!run.stopped.empty()) return std::nullopt;
+  return work::TimeLeft(totals, totals.docs_per_second);
+}
+
+}  // namespace
 
 Json ItemJson(const work::ItemInfo& item) {
   Json json{{"item", item.name},
@@ -51,8 +60,7 @@ Json RunJson(const work::RunInfo& run, const work::RunTotals& totals) {
   if (!totals.reasons.empty()) json["reasons"] = ReasonsJson(totals.reasons);
   if (totals.unreadable > 0) json["unreadable"] = totals.unreadable;
   if (totals.documents) json["documents"] = std::llround(*totals.documents);
-  if (const auto left = work::TimeLeft(totals, totals.docs_per_second))
-    json["eta_s"] = left->count() / 1000;
+  if (const auto left = LeftOf(run, totals)) json["eta_s"] = left->count() / 1000;
   return json;
 }
 
@@ -71,7 +79,7 @@ Table RunTable() {
 }
 
 void AddRun(const work::RunInfo& run, const work::RunTotals& totals, Table& table) {
-  const auto left = work::TimeLeft(totals, totals.docs_per_second);
+  const auto left = LeftOf(run, totals);
   table.AddRow(
       {{run.name},
        {std::string(work::RunStateName(run, totals)),

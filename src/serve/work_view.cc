@@ -40,7 +40,7 @@ Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::Run
   if (const std::string why = work::WhyRun(run, totals); !why.empty()) json["why"] = why;
   if (totals.documents) json["documents"] = std::llround(*totals.documents);
   const auto left = work::TimeLeft(totals, totals.docs_per_second);
-  if (left && !run.finished) json["left_ms"] = left->count();
+  if (left && !run.finished && run.stopped.empty()) json["left_ms"] = left->count();
   return json;
 }
 

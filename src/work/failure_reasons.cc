@@ -13,7 +13,7 @@ constexpr char kOther[] = "other";
 constexpr size_t kMaxId = 100;
 constexpr size_t kMaxMessage = 300;
 
-// On one line.
+// On one line, and without control characters: it comes from documents and is shown on terminals.
 std::string Flat(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
@@ -29,7 +29,7 @@ void Merge(FailureReason reason, FailureReason& into) {
 }  // namespace
 
 void FailureReasons::Add(std::string_view id, std::string_view message) {
-  Add(FailureReason{.reason = SignatureOf(message),
+  Add(FailureReason{.reason = Flat(SignatureOf(message)),
                     .count = 1,
                     .id = Flat(Shortened(id, kMaxId)),
                     .message = Flat(Shortened(message, kMaxMessage))});

@@ -32,6 +32,15 @@ std::string Unlike(int number) {
   return word;
 }
 
+TEST(FailureReasonsTest, ControlCharactersOfDocumentsAreNotKept) {
+  FailureReasons reasons;
+  reasons.Add("a\x1b[2J\n", "no\t\x1b]0;title\x07\nat line 2");
+  const FailureReason reason = reasons.List().front();
+  for (const std::string& text : {reason.reason, reason.id, reason.message}) {
+    EXPECT_EQ(text.find_first_of("\x1b\x07\t\n"), std::string::npos) << text;
+  }
+}
+
 TEST(FailureReasonsTest, ManyReasonsTakeBoundedSpace) {
   FailureReasons reasons;
   for (int i = 0; i < 1000; ++i) {
