@@ -31,6 +31,29 @@ namespace muster::work {
 //
 // See docs/internals/work.md.
 
+// How many documents of a run may fail; one more stops it, for all its workers. A number, or a
+// share of the documents read, of which there are taken to be at least 1,000.
+struct MUSTER_EXPORT FailureLimit {
+  std::optional<int64_t> documents = {};  // none: by share
+  double percent = 50;                    // 100: no limit
+
+  // "20" or "2.5%". kInvalid: neither.
+  static Result<FailureLimit> Parse(const std::string& text);
+  std::string ToString() const;
+
+  bool IsExceeded(const pipeline::Counts& counts) const;
+  bool operator==(const FailureLimit&) const = default;
+};
+
+// Documents that failed for the same reason.
+struct FailureReason {
+  std::string
+      reason;  // the message without numbers, ids and quoted text; "other": any further ones
+  int64_t count = 0;
+  std::string id = {};       // of one of these documents; empty: none
+  std::string message = {};  // why that one failed
+};
+
 // The migration that workers take part in. A worker with the same name but another source, sink,
 // transforms or selection is rejected.
 struct RunSpec {
@@ -41,6 +64,9 @@ struct RunSpec {
   std::string selection = {};  // of the source's collections; empty: all
   // The store went back in time or is a new one: continue from what the sink has of this run.
   bool new_incarnation = false;
+  // For the whole run; the last one given counts. None: as before, at first the default. A run that
+  // was stopped goes on if this allows for what has failed, redriven documents excepted.
+  std::optional<FailureLimit> max_failures = {};
   // Only this process has the store, and nothing is ever resumed: sinks keep no state of the run
   // once it ends, and a stop leaves its items incomplete.
   bool alone = false;
@@ -80,6 +106,11 @@ class WorkObserver;
 // Prepares the run if needed, then migrates shard after shard until every item is done or
 // quarantined or a stop is requested; then held items are handed over within a second. Waits for an
 // unresponsive store, source or sink. `observer` is called from several threads.
+//
+// kIncompatible: an operator has to decide, as the message explains. Store and sink contradict each
+// other; or too many documents have failed (RunInfo::stopped). Then no worker begins a batch once
+// it has noticed, at its next checkpoint or item, held items are handed over, and the run is not
+// finished.
 MUSTER_EXPORT Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
                                              const WorkerOptions& options, WorkObserver& observer,
                                              std::stop_token stop);
@@ -142,16 +173,19 @@ class MigrationObserver {
   // What it waits for, and why, once that takes a few seconds, and repeatedly while it lasts;
   // empty: nothing any more.
   virtual void Waits(const std::string& /*what*/) {}
+  // Once, before the migration ends in any way: why documents have failed, if any have.
+  virtual void Failed(const std::vector<FailureReason>& /*reasons*/) {}
 };
 
 struct MigrateAllOptions {
   int shard_concurrency = 1;
   pipeline::CollectionFilter allowed = {};
+  FailureLimit max_failures = {};
 };
 
 // Standalone: one process, nothing to resume. Collections run one after another, the shards of a
 // collection `shard_concurrency` at a time. Ends at the first error; with kCancelled, in good
-// order, when stopped.
+// order, when stopped; with kIncompatible when too many documents have failed.
 MUSTER_EXPORT Result<pipeline::Counts> MigrateAll(pipeline::Pipeline& pipeline,
                                                   const MigrateAllOptions& options,
                                                   MigrationObserver& observer,
@@ -166,6 +200,10 @@ struct RunInfo {
   std::string incarnation = {};
   bool ready = false;     // all items have been created
   bool finished = false;  // all items are done
+  bool removing = false;  // DeleteRun or ResetRun has begun and not ended
+  FailureLimit max_failures = {};
+  std::string stopped =
+      {};  // why no worker continues it: too many documents failed; empty: it goes on
   WallTime created = {};
   std::string unreadable = {};  // why its record cannot be read; then only the name is known
 };
@@ -200,6 +238,8 @@ struct ItemInfo {
   RecentRate recent = {};               // of the last holder
   std::vector<std::string> successors = {};  // names
   std::string error = {};                    // the last
+  // Of its failed documents, also those redriven since; most frequent first, at most 20.
+  std::vector<FailureReason> reasons = {};
 };
 
 // Totals over a run's items.
@@ -217,6 +257,7 @@ struct RunTotals {
   std::optional<double> documents = {};
   std::optional<milliseconds> longest = {};  // that a holder still needs for its item
   std::string last_error = {};               // of an item without a holder
+  std::vector<FailureReason> reasons = {};   // as in ItemInfo
 };
 
 // Foreign or damaged records are listed as unreadable.
@@ -239,8 +280,8 @@ MUSTER_EXPORT bool IsHeld(const ItemInfo& item);
 
 // "open", "done", "quarantined" or "unreadable".
 MUSTER_EXPORT std::string_view ItemStateName(ItemInfo::State state);
-// "preparing", "running" (a worker holds an item), "waiting" (none does), "finished" or
-// "unreadable".
+// "preparing", "running" (a worker holds an item), "waiting" (none does), "stopped" (by its
+// failures), "finished", "removing" or "unreadable".
 MUSTER_EXPORT std::string_view RunStateName(const RunInfo& run, const RunTotals& totals);
 
 // Why the item has no holder, or who holds it; empty when done.
@@ -260,6 +301,26 @@ MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
 // kConflict: no worker holds it, and it is already due.
 MUSTER_EXPORT Status ReleaseItem(store::Store& store, const std::string& run,
                                  const std::string& name);
+
+struct RunRemoval {
+  int64_t records = 0;           // removed by this call
+  std::string sink = {};         // which keeps what was written
+  pipeline::Counts counts = {};  // of the items that were still there
+};
+
+// Removes everything that the store has of a run; the target and files of dead letters stay as they
+// are. The run is marked first and its own record goes last, so after a crash at any point no
+// worker takes it for a finished or a new one, and the next call continues.
+//
+// kConflict: a worker or a redrive holds something of it. With `force` it is removed all the same;
+// the holder loses it at its next checkpoint. kNotFound: there is no such run.
+MUSTER_EXPORT Result<RunRemoval> DeleteRun(store::Store& store, const std::string& run, bool force);
+
+// The same, but the run stays and starts anew with the next worker, as another incarnation. Unlike
+// with RunSpec::new_incarnation, that does not continue from what the sink has: OpenSearch replaces
+// documents by their ids; sinks that keep progress refuse to mix both, as their error explains.
+MUSTER_EXPORT Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool force,
+                                          Env& env);
 
 struct RedriveRequest {
   std::string letters;               // the file

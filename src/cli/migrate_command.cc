@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_report.h"
 #include "cli/flow.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
@@ -106,6 +107,9 @@ class Watcher final : public work::MigrationObserver {
     outcomes_.push_back({collection, counts, SecondsSince(collection_started_)});
   }
 
+  void Failed(const std::vector<work::FailureReason>& reasons) override { reasons_ = reasons; }
+
+  const std::vector<work::FailureReason>& reasons() const { return reasons_; }
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
   const std::vector<pipeline::TargetChange>& changes() const { return changes_; }
   double Seconds() const { return SecondsSince(started_); }
@@ -163,6 +167,7 @@ class Watcher final : public work::MigrationObserver {
   std::map<int, Shard> shards_;
   std::optional<Progress> progress_;
   std::vector<Outcome> outcomes_;
+  std::vector<work::FailureReason> reasons_;
   std::vector<pipeline::TargetChange> changes_;
 };
 
@@ -186,12 +191,16 @@ class MigrateRun {
     if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
+    MUSTER_ASSIGN(const std::optional<work::FailureLimit> limit, LimitOf(options_.settings));
     StopOnSignals signals("\nstopping after the current batches… press Ctrl-C again to abort\n");
     Watcher watcher(context_, source, count);
-    auto counts = work::MigrateAll(
-        pipeline, {.shard_concurrency = options_.shard_concurrency, .allowed = allowed}, watcher,
-        signals.Token());
+    auto counts = work::MigrateAll(pipeline,
+                                   {.shard_concurrency = options_.shard_concurrency,
+                                    .allowed = allowed,
+                                    .max_failures = limit.value_or(work::FailureLimit())},
+                                   watcher, signals.Token());
     if (!counts) {
+      if (!context_.json) PrintReasons(context_.out, watcher.reasons(), context_.color);
       Error error = std::move(counts).error();
       if (error.code == Code::kCancelled) {
         error.message = "the migration was stopped";
@@ -247,6 +256,7 @@ class MigrateRun {
         list.push_back(std::move(entry));
       }
       Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
+      if (total.failed > 0) report["reasons"] = ReasonsJson(watcher.reasons());
       if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
       context_.out << ToJsonText(report) << '\n';
       return;
@@ -268,6 +278,7 @@ class MigrateRun {
     if (total.added > 0) {
       context_.out << "\n" << AddedText(total.added) << "\n";
     }
+    PrintReasons(context_.out, watcher.reasons(), context_.color);
     if (total.failed > 0) {
       context_.out << "\n"
                    << total.failed << " documents could not be migrated: see " << dead_letters_path_

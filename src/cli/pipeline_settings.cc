@@ -112,6 +112,12 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
                  "A YAML file with docs_per_second and mb_per_second, reread every second")
       .TypeName("FILE");
   command
+      .AddOption(
+          "--max-failures", settings.max_failures,
+          "Stop when more documents than this fail: a number, or a percentage of those read, "
+          "from 1000 documents on; by default 50%")
+      .TypeName("N|P%");
+  command
       .AddOption("--dead-letters", settings.dead_letters,
                  "Where to put documents that cannot be migrated; by default dead-letters.jsonl, a "
                  "worker's RUN.dead-letters.jsonl")
@@ -131,6 +137,13 @@ Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSe
 std::string AddedText(int64_t added) {
   return std::to_string(added) + (added == 1 ? " document was" : " documents were") +
          " added by scripts";
+}
+
+Result<std::optional<work::FailureLimit>> LimitOf(const PipelineSettings& settings) {
+  if (settings.max_failures.empty()) return std::nullopt;
+  auto limit = work::FailureLimit::Parse(settings.max_failures);
+  if (!limit) return limit.error().Within("--max-failures");
+  return *limit;
 }
 
 std::string SelectionOf(const PipelineSettings& settings) {

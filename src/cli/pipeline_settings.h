@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "muster/migrate.h"
+#include "muster/work.h"
 
 namespace muster::cli {
 
@@ -31,6 +32,7 @@ struct PipelineSettings {
   double mb_per_second = 0;
   std::string limits_file;
   std::string dead_letters;  // a file; empty: the command's default
+  std::string max_failures;  // empty: not given
 };
 
 // Adds --include and --exclude. `patterns` must live as long as `command`.
@@ -45,6 +47,9 @@ Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const PipelineSe
 
 // A sentence on Counts::added, which explains why more is written than read.
 std::string AddedText(int64_t added);
+
+// The limit for failed documents, if given.
+Result<std::optional<work::FailureLimit>> LimitOf(const PipelineSettings& settings);
 
 // The collection selection in words, always the same for the same choice.
 std::string SelectionOf(const PipelineSettings& settings);

@@ -247,7 +247,8 @@ void AddPlanCommand(Command& app, Context& context) {
       .TypeName("NAME");
   command
       .AddOption("--what-if", options->what_if,
-                 "For explain, a change to try: dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, merge=RANK,RANK, "
+                 "For explain, a change to try: dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, "
+                 "merge=RANK,RANK, "
                  "staging=parquet, pool.flows=N; may be repeated")
       .TypeName("CHANGE")
       .OneValuePerUse();

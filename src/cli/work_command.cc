@@ -1,4 +1,3 @@
-#include <cmath>
 #include <memory>
 
 #include "cli/commands.h"
@@ -6,6 +5,7 @@
 #include "cli/pipeline_settings.h"
 #include "cli/signals.h"
 #include "cli/table.h"
+#include "cli/work_report.h"
 #include "cli/worker_name.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -24,6 +24,7 @@ struct WorkCommandOptions {
   std::string state;
   bool all = false;
   bool merge = false;
+  bool force = false;
   std::string letters;  // a file
   std::string sink;
   std::string transforms;  // a file; empty: none
@@ -33,27 +34,6 @@ std::string Percent(const work::ItemInfo& item) {
   if (item.state == work::ItemInfo::State::kDone) return "100%";
   if (!item.fraction) return item.progress.position.empty() ? "0%" : "?";
   return std::to_string(static_cast<int>(*item.fraction * 100)) + "%";
-}
-
-Json ToJson(const work::ItemInfo& item) {
-  Json json{{"item", item.name},
-            {"state", work::ItemStateName(item.state)},
-            {"holder", item.holder},
-            {"why", work::WhyItem(item)},
-            {"epoch", item.epoch},
-            {"attempt", item.attempt},
-            {"read", item.counts.read},
-            {"added", item.counts.added},
-            {"written", item.counts.written},
-            {"skipped", item.counts.skipped},
-            {"failed", item.counts.failed},
-            {"docs_per_second", std::round(item.docs_per_second)},
-            {"successors", item.successors}};
-  if (item.fraction) json["fraction"] = *item.fraction;
-  if (item.due_in) json["due_in_ms"] = item.due_in->count();
-  if (const auto left = work::TimeLeft(item)) json["eta_s"] = left->count() / 1000;
-  if (!item.error.empty()) json["error"] = item.error;
-  return json;
 }
 
 Json ToJson(const work::RedriveReport& report) {
@@ -68,50 +48,6 @@ Json ToJson(const work::RedriveReport& report) {
               {"notes", report.notes}};
 }
 
-void AddRow(const work::RunInfo& run, const work::RunTotals& totals, Table& table) {
-  const auto left = work::TimeLeft(totals, totals.docs_per_second);
-  table.AddRow(
-      {{run.name},
-       {std::string(work::RunStateName(run, totals)),
-        run.unreadable.empty() ? Style::kNone : Style::kBad},
-       {std::to_string(totals.items)},
-       {std::to_string(totals.done)},
-       {std::to_string(totals.held)},
-       {std::to_string(totals.waiting)},
-       {std::to_string(totals.quarantined), totals.quarantined > 0 ? Style::kBad : Style::kNone},
-       {std::to_string(totals.counts.read)},
-       {std::to_string(totals.counts.failed),
-        totals.counts.failed > 0 ? Style::kWarn : Style::kNone},
-       {std::to_string(static_cast<int64_t>(totals.docs_per_second))},
-       {left ? FormatSpan(*left) : ""}});
-}
-
-Json ToJson(const work::RunInfo& run, const work::RunTotals& totals) {
-  Json json{{"run", run.name},
-            {"state", work::RunStateName(run, totals)},
-            {"source", run.source},
-            {"sink", run.sink},
-            {"incarnation", run.incarnation},
-            {"items", totals.items},
-            {"done", totals.done},
-            {"held", totals.held},
-            {"waiting", totals.waiting},
-            {"quarantined", totals.quarantined},
-            {"read", totals.counts.read},
-            {"added", totals.counts.added},
-            {"written", totals.counts.written},
-            {"skipped", totals.counts.skipped},
-            {"failed", totals.counts.failed},
-            {"docs_per_second", std::round(totals.docs_per_second)}};
-  if (!run.unreadable.empty()) json["error"] = run.unreadable;
-  if (const std::string why = work::WhyRun(run, totals); !why.empty()) json["why"] = why;
-  if (totals.unreadable > 0) json["unreadable"] = totals.unreadable;
-  if (totals.documents) json["documents"] = std::llround(*totals.documents);
-  if (const auto left = work::TimeLeft(totals, totals.docs_per_second))
-    json["eta_s"] = left->count() / 1000;
-  return json;
-}
-
 class WorkCommand {
  public:
   WorkCommand(const WorkCommandOptions& options, Context& context)
@@ -121,17 +57,7 @@ class WorkCommand {
     MUSTER_TRY(Open());
     if (!options_.run.empty()) MUSTER_TRY(OpenRun());
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
-    Table table({{"RUN"},
-                 {"STATE"},
-                 {"ITEMS", Table::Align::kRight},
-                 {"DONE", Table::Align::kRight},
-                 {"HELD", Table::Align::kRight},
-                 {"WAIT", Table::Align::kRight},
-                 {"QUARANTINED", Table::Align::kRight},
-                 {"DOCUMENTS", Table::Align::kRight},
-                 {"FAILED", Table::Align::kRight},
-                 {"DOCS/S", Table::Align::kRight},
-                 {"ETA", Table::Align::kRight}});
+    Table table = RunTable();
     Json list = Json::array();
     int exit_code = kDone;
     std::string notes;
@@ -142,8 +68,8 @@ class WorkCommand {
       if (const std::string why = work::WhyRun(run, totals); !why.empty()) {
         notes += run.name + ": " + why + "\n";
       }
-      AddRow(run, totals, table);
-      list.push_back(ToJson(run, totals));
+      AddRun(run, totals, table);
+      list.push_back(RunJson(run, totals));
     }
     if (context_.json) {
       context_.out << ToJsonText(list) << '\n';
@@ -173,7 +99,7 @@ class WorkCommand {
       if (unreadable) exit_code = kFailed;
       if (!options_.state.empty() && work::ItemStateName(item.state) != options_.state) return;
       if (context_.json) {
-        list.push_back(ToJson(item));
+        list.push_back(ItemJson(item));
         return;
       }
       const auto left = work::TimeLeft(item);
@@ -199,20 +125,16 @@ class WorkCommand {
     return exit_code;
   }
 
+  // An item, or the whole run.
   Result<int> Show() {
     MUSTER_ASSIGN(const std::string run, OpenRun());
-    MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store_, run, options_.item));
-    const Json json = ToJson(item);
-    if (context_.json) {
-      context_.out << ToJsonText(json) << '\n';
-      return kDone;
+    if (!options_.item.empty()) {
+      MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store_, run, options_.item));
+      return Show(ItemJson(item), item.reasons);
     }
-    Table table({{"FIELD"}, {"VALUE"}});
-    for (const auto& [name, value] : json.items()) {
-      table.AddRow({{name}, {value.is_string() ? value.get<std::string>() : value.dump()}});
-    }
-    table.Print(context_.out, context_.color);
-    return kDone;
+    MUSTER_ASSIGN(const work::RunInfo info, work::ReadRun(*store_, run));
+    MUSTER_ASSIGN(const work::RunTotals totals, work::ReadTotals(*store_, run));
+    return Show(RunJson(info, totals), totals.reasons);
   }
 
   Result<int> Retry() {
@@ -236,6 +158,21 @@ class WorkCommand {
     MUSTER_ASSIGN(const std::string run, OpenRun());
     MUSTER_TRY(work::ReleaseItem(*store_, run, options_.item));
     return Say(options_.item + " is released; its holder stops when it notices");
+  }
+
+  Result<int> Delete() {
+    MUSTER_TRY(Open());
+    MUSTER_ASSIGN(const work::RunRemoval removal,
+                  work::DeleteRun(*store_, options_.run, options_.force));
+    return Report(removal, "deleted", "run " + options_.run + " is deleted");
+  }
+
+  Result<int> Reset() {
+    MUSTER_TRY(Open());
+    MUSTER_ASSIGN(const work::RunRemoval removal,
+                  work::ResetRun(*store_, options_.run, options_.force, context_.env));
+    return Report(removal, "reset",
+                  "run " + options_.run + " starts anew with the next 'muster worker'");
   }
 
   // Writes dead letters into the sink. What fails again goes to a new file.
@@ -267,6 +204,38 @@ class WorkCommand {
   }
 
  private:
+  Result<int> Show(const Json& json, const std::vector<work::FailureReason>& reasons) {
+    if (context_.json) {
+      context_.out << ToJsonText(json) << '\n';
+    } else {
+      PrintMembers(context_.out, json, reasons, context_.color);
+    }
+    return kDone;
+  }
+
+  Result<int> Report(const work::RunRemoval& removal, const char* did, const std::string& words) {
+    if (context_.json) {
+      context_.out << ToJsonText(Json{{did, options_.run},
+                                      {"records", removal.records},
+                                      {"sink", removal.sink},
+                                      {"written", removal.counts.written},
+                                      {"failed", removal.counts.failed}})
+                   << '\n';
+      return kDone;
+    }
+    context_.out << words << "; " << removal.records << " records were removed from the store\n";
+    if (!removal.sink.empty()) {
+      context_.out << "Nothing was removed from " << removal.sink << ": what the run has written ("
+                   << removal.counts.written << " documents) is still there\n";
+    }
+    if (removal.counts.failed > 0) {
+      context_.out
+          << "Files of dead letters stay, with " << removal.counts.failed
+          << " documents that failed; they can no longer be redriven as a part of the run\n";
+    }
+    return kDone;
+  }
+
   void Print(const work::RedriveReport& report) {
     const pipeline::Counts& counts = report.counts;
     context_.out << counts.written << " of " << counts.read + counts.added
@@ -344,9 +313,8 @@ void AddWorkCommand(Command& app, Context& context) {
   add("list", "List the items of a run: who holds what, and why one waits", &WorkCommand::List)
       .AddOption("--state", options->state, "Only items in this state")
       .OneOf({"open", "done", "quarantined", "unreadable"});
-  add("show", "Show one item in detail", &WorkCommand::Show)
-      .AddOption("ITEM", options->item, "Its name")
-      .Required();
+  add("show", "Show an item, or the run, in detail: also why documents failed", &WorkCommand::Show)
+      .AddOption("ITEM", options->item, "Its name; none: the run");
   Command retry = add("retry", "Retry a quarantined item", &WorkCommand::Retry);
   retry.AddOption("ITEM", options->item, "Its name");
   retry.AddFlag("--all", options->all, "All quarantined items");
@@ -363,6 +331,17 @@ void AddWorkCommand(Command& app, Context& context) {
   redrive.AddFlag("--all", options->all, "Also letters that were redriven before");
   redrive.AddFlag("--merge", options->merge,
                   "Let letters of several targets share one: their ids differ");
+  const auto add_removal = [&](const std::string& name, const std::string& about,
+                               Result<int> (WorkCommand::*action)()) {
+    Command sub = command.AddCommand(name, about);
+    sub.AddOption("RUN", options->run, "The migration").Required();
+    sub.AddFlag("--force", options->force, "Also if a worker holds an item of it");
+    sub.Action(context,
+               [options, action, &context] { return (WorkCommand(*options, context).*action)(); });
+  };
+  add_removal("delete", "Remove a run from the store; its target stays as it is",
+              &WorkCommand::Delete);
+  add_removal("reset", "Start a run anew; its target stays as it is", &WorkCommand::Reset);
   command.Footer(
       "  muster work status\n"
       "  muster work list --state quarantined\n"

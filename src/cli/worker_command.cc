@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_report.h"
 #include "cli/flow.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
@@ -231,8 +232,12 @@ class WorkerCommand {
     follower = {};
     progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
-    if (!report) return report.error();
-    Print(worker, tally, *report, flow->dead_letters_path());
+    const std::vector<work::FailureReason> reasons = ReasonsOf(store, worker.run.name, tally);
+    if (!report) {
+      if (!context_.json) PrintReasons(context_.out, reasons, context_.color);
+      return report.error();
+    }
+    Print(worker, tally, *report, flow->dead_letters_path(), reasons);
     if (!report->quarantined.empty()) return kFailed;
     if (!report->all_done) return kInterrupted;
     if (before && before->finished && tally.items() == 0) return kNothingToDo;
@@ -243,13 +248,15 @@ class WorkerCommand {
   Result<work::WorkerOptions> ReadOptions() const {
     MUSTER_ASSIGN(const std::string transforms, ReadTransforms(options_.flow));
     MUSTER_ASSIGN(const auto plan, pipeline::ParseTransforms(transforms, options_.flow.transforms));
+    MUSTER_ASSIGN(const std::optional<work::FailureLimit> limit, LimitOf(options_.flow));
     work::WorkerOptions worker{
         .run = {.name = options_.run,
                 .source = Redact(options_.flow.source),
                 .sink = Redact(options_.flow.sink),
                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms + plan->Scripts()),
                 .selection = SelectionOf(options_.flow),
-                .new_incarnation = options_.new_incarnation},
+                .new_incarnation = options_.new_incarnation,
+                .max_failures = limit},
         .terms = {.lease = Seconds(options_.lease_s),
                   .checkpoint_interval = Seconds(options_.checkpoint_interval_s),
                   .max_hold = Seconds(options_.max_hold_s),
@@ -269,8 +276,17 @@ class WorkerCommand {
     return failed;
   }
 
+  // Of the whole run, if this worker has seen some fail.
+  static std::vector<work::FailureReason> ReasonsOf(store::Store& store, const std::string& run,
+                                                    const Tally& tally) {
+    if (Failed(tally) == 0) return {};
+    const auto totals = work::ReadTotals(store, run);
+    return totals ? totals->reasons : std::vector<work::FailureReason>();
+  }
+
   void Print(const work::WorkerOptions& worker, const Tally& tally,
-             const work::WorkerReport& report, const std::string& dead_letters) {
+             const work::WorkerReport& report, const std::string& dead_letters,
+             const std::vector<work::FailureReason>& reasons) {
     if (context_.json) {
       Json collections = Json::object();
       for (const auto& [collection, counts] : tally.sums()) {
@@ -283,6 +299,7 @@ class WorkerCommand {
                                       {"all_done", report.all_done},
                                       {"items", tally.items()},
                                       {"collections", collections},
+                                      {"reasons", ReasonsJson(reasons)},
                                       {"quarantined", report.quarantined}})
                    << '\n';
       return;
@@ -304,6 +321,7 @@ class WorkerCommand {
     int64_t added = 0;
     for (const auto& [collection, counts] : tally.sums()) added += counts.added;
     if (added > 0) context_.out << '\n' << AddedText(added) << '\n';
+    PrintReasons(context_.out, reasons, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
                  << (tally.items() == 1 ? " item; " : " items; ")
                  << (report.all_done ? "all items of the run are done or quarantined\n"

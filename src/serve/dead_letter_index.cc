@@ -9,8 +9,8 @@
 
 #include "core/json_fields.h"
 #include "core/mutex.h"
+#include "core/signature.h"
 #include "pipeline/pipeline.h"
-#include "serve/signature.h"
 
 namespace muster::serve {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/signature.h"
 #include "serve/merge_patch.h"
-#include "serve/signature.h"
 
 namespace muster::serve {
 namespace {

@@ -30,12 +30,25 @@ Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::Run
             {"waiting", totals.waiting},
             {"quarantined", totals.quarantined},
             {"counts", CountsOf(totals.counts)},
+            {"max_failures", run.max_failures.ToString()},
             {"docs_per_second", std::round(totals.docs_per_second)}};
+  if (!run.stopped.empty()) json["stopped"] = run.stopped;
   if (totals.unreadable > 0) json["unreadable"] = totals.unreadable;
   if (const std::string why = work::WhyRun(run, totals); !why.empty()) json["why"] = why;
   if (totals.documents) json["documents"] = std::llround(*totals.documents);
   const auto left = work::TimeLeft(totals, totals.docs_per_second);
-  if (left && !run.finished) json["left_ms"] = left->count();
+  if (left && !run.finished && run.stopped.empty()) json["left_ms"] = left->count();
+  return json;
+}
+
+Json ReasonsOf(const std::vector<work::FailureReason>& reasons) {
+  Json json = Json::array();
+  for (const work::FailureReason& reason : reasons) {
+    json.push_back({{"reason", reason.reason},
+                    {"count", reason.count},
+                    {"id", reason.id},
+                    {"message", reason.message}});
+  }
   return json;
 }
 
@@ -169,6 +182,7 @@ Result<Json> WorkDetail(const SiteStore& store, const std::string& name, SeriesB
   json["incarnation"] = run.incarnation;
   json["workers"] = shares.Workers();
   json["collections"] = shares.Collections();
+  if (!totals.reasons.empty()) json["reasons"] = ReasonsOf(totals.reasons);
   json["series"] = series.Columns(key);
   AddLatency(writes, json);
   json["commands"] = {
@@ -235,6 +249,7 @@ Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
   if (!item.progress.position.empty()) json["position"] = item.progress.position;
   if (!item.progress.end.empty()) json["end"] = item.progress.end;
   if (!item.error.empty()) json["error"] = item.error;
+  if (!item.reasons.empty()) json["reasons"] = ReasonsOf(item.reasons);
   const std::string quoted = Quoted(name);
   json["commands"] = {
       CommandLine("Show it", CommandOn(store, OnRun("show " + quoted, run))),

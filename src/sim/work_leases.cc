@@ -30,13 +30,21 @@ void WorkLeases::Granted(const std::string& owner, const std::string& key, int64
   lasts_[held] = until;
 }
 
-void WorkLeases::Renewed(const store::Change& change, const store::Record& after) {
+void WorkLeases::Renewed(const store::Change& change, const store::Record& after,
+                         bool is_checkpoint) {
   if (change.due.kind != store::Due::Kind::kAfter || after.owner.empty()) return;
   const std::string lease = HeldBy(after.owner, after.key, after.epoch);
   lasts_[lease] = sim_.now() + change.due.delay;
   // A hand-over also renews the lease before it creates the successor.
-  if (const auto held = held_.find(lease); held != held_.end())
-    held->second.deadline = std::max(held->second.deadline, sim_.now() + change.due.delay);
+  const auto held = held_.find(lease);
+  if (held == held_.end()) return;
+  held->second.deadline = std::max(held->second.deadline, sim_.now() + change.due.delay);
+  if (is_checkpoint) held->second.stop_at_checkpoint = is_stopped_ ? stops_ : 0;
+}
+
+void WorkLeases::RunChanged(bool stopped) {
+  if (stopped && !is_stopped_) ++stops_;
+  is_stopped_ = stopped;
 }
 
 void WorkLeases::Forget() {
@@ -57,13 +65,15 @@ void WorkLeases::Holds(const work::WorkItem& item) {
 void WorkLeases::Begins(const pipeline::Fence& fence) {
   const auto held = held_.find(Of(fence));
   if (held == held_.end() || sim_.Unwinding()) return;
+  if (is_stopped_ && held->second.stop_at_checkpoint == stops_)
+    sim_.Violate("Q", fence.item + ": a batch begins after a checkpoint in a run that is stopped");
   if (sim_.now() > std::max(held->second.deadline, sim_.RunsSince()) + kNoticed)
     sim_.Violate("F", fence.item + ": a batch begins after the lease has ended");
 }
 
 bool WorkLeases::WasStopped(const work::WorkItem& item, const Error* why) const {
   if (scene_.went_back || why == nullptr || why->code != Code::kCancelled ||
-      why->message == "held long enough")
+      why->message == "held long enough" || why->message == work::kRunIsStopped)
     return false;
   const auto held = held_.find(Of(item.fence()));
   return held != held_.end() && !held->second.lapsed && sim_.now() < held->second.believed;

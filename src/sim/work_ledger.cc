@@ -47,6 +47,8 @@ void WorkLedger::Settled(Env& env, const work::WorkItem& item, work::ShardOutcom
   switch (outcome) {
     case work::ShardOutcome::kCompleted:
     case work::ShardOutcome::kHandedOver:
+      if (why != nullptr && why->message == work::kRunIsStopped)
+        sim_.Sometimes("74 a holder notices at a checkpoint that its run is stopped");
       if (!scene_.went_back && !scene_.IsDone(*stored)) {
         sim_.Violate("H", item.name() + ": completion was reported but is not stored");
       }
@@ -116,6 +118,8 @@ void WorkLedger::Hang(nanoseconds time) {
 void WorkLedger::Changed(const store::Change& change, const std::optional<store::Record>& before,
                          const std::optional<store::Record>& after, bool late) {
   if (change.record.kind == work::kEndKind && after) return CheckEnd(*after);
+  if (change.record.kind == work::kRunKind && after)
+    leases.RunChanged(work::RunBody::FromJson(after->body).value().stopped.has_value());
   if (change.record.kind != work::kWorkKind) return;
   const std::string& key = change.record.key;
   if (!after && !scene_.went_back) return sim_.Violate("P", key + " disappeared");
@@ -142,10 +146,10 @@ void WorkLedger::Conflicts(const store::Change& change, const store::Record& bef
 void WorkLedger::Applied(const store::Change& change, const store::Record& before,
                          const store::Record& after) {
   const std::string& key = after.key;
-  leases.Renewed(change, after);
   Known& known = known_[key];
   const work::ItemBody& was = scene_.Body(before);
   const work::ItemBody& is = scene_.Body(after);
+  leases.Renewed(change, after, was.progress.former_ends == is.progress.former_ends);
   CheckRest(change, was, is, after);
   if (!scene_.went_back && change.record.epoch != before.epoch) {
     sim_.Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
@@ -205,12 +209,12 @@ void WorkLedger::CheckRest(const store::Change& change, const work::ItemBody& wa
 
 // A run is finished when every item of this incarnation is done.
 void WorkLedger::CheckEnd(const store::Record& end) {
-  const auto stored = scene_.store->Truth().Get(work::kRunKind, "run").value();
-  if (!stored) return;
-  const work::RunBody run = work::RunBody::FromJson(stored->body).value();
-  if (end.key != work::EndKey("run", run.incarnation) ||
+  const std::optional<work::RunBody> run = scene_.Run();
+  if (!run || end.key != work::EndKey("run", run->incarnation) ||
       !Json::parse(end.body).value("confirmed", false))
     return;
+  if (run->stopped && !scene_.went_back)
+    sim_.Violate("Q", "the run is said to be finished, though too many documents have failed");
   for (const store::Record& item : scene_.Items()) {
     if (!scene_.IsDone(item))
       sim_.Violate("L", "the run is said to be finished, but " + item.key + " is not done");
@@ -322,6 +326,8 @@ void WorkLedger::WentBack() {
   known_.clear();
   granted_.clear();
   leases.Forget();
+  const std::optional<work::RunBody> run = scene_.Run();
+  leases.RunChanged(run && run->stopped);
   named_.clear();
   if (scene_.restored) scene_.new_incarnation = true;
   sim_.Sometimes(scene_.restored ? "23 the store is restored from a backup"

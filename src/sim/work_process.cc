@@ -179,6 +179,7 @@ void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLe
   Simulation& sim = scene.sim;
   while (!stop.stop_requested()) {
     options.run.new_incarnation = std::exchange(scene.new_incarnation, false);
+    options.run.max_failures = scene.max_failures;
     const auto ended = work::RunWorker(*scene.store, pipeline, options, observer, stop);
     observer.Returned(!ended.has_value());
     if (ended && ended->all_done) {
@@ -186,6 +187,12 @@ void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLe
       env.Sleep(kOperatorTime, stop);
     } else if (ended) {
       if (!stop.stop_requested()) sim.Violate("V", name + " ended before all was done");
+    } else if (ended.error().hint == work::kStoppedHint) {
+      // An operator allows for more.
+      sim.Note("stopped: " + ended.error().message);
+      sim.Sometimes("74 a run is stopped, for too many of its documents fail");
+      env.Sleep(sim.random().UpTo(kOperatorTime), stop);
+      scene.max_failures = work::FailureLimit{.documents = 1'000};
     } else if (ended.error().code == Code::kIncompatible && scene.went_back) {
       // An operator reads the message and follows it.
       sim.Note("halts: " + ended.error().message);

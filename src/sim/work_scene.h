@@ -33,7 +33,15 @@ struct WorkScene {
   bool restored = false;
   bool goes_back = false;
   bool went_back = false;
-  bool new_incarnation = false;  // the next worker to start begins one
+  bool new_incarnation = false;                         // the next worker to start begins one
+  std::optional<work::FailureLimit> max_failures = {};  // of workers that start
+
+  // The run as it is stored, if any.
+  std::optional<work::RunBody> Run() {
+    const auto stored = store->Truth().Get(work::kRunKind, "run").value();
+    if (!stored) return std::nullopt;
+    return work::RunBody::FromJson(stored->body).value();
+  }
 
   FaultyWire& Wire() { return tables ? tables->wire : documents->wire; }
   WallTime StoreNow() { return store->Truth().Now().value(); }

@@ -33,6 +33,10 @@ class WorkWorkloadImpl final : public Workload {
     scene_->pace = random.UpTo<int64_t, std::nano>(std::chrono::seconds(3));
     scene_->buffered = random.OneIn(2);
     AddWorkers(random);
+    // Drawn last, to move the other choices of a seed as little as possible.
+    if (random.OneIn(3)) {
+      scene_->max_failures = work::FailureLimit{.documents = random.Between(0, 2)};
+    }
   }
 
   void Check() override {
@@ -146,7 +150,9 @@ std::vector<std::string> Covered() {
           "a call hangs",
           "a slot acquires what another of its worker has lost",
           "an item that may have killed its process starts alone",
-          "17 asked to stop while nothing else goes wrong"};
+          "17 asked to stop while nothing else goes wrong",
+          "74 a run is stopped, for too many of its documents fail",
+          "74 a holder notices at a checkpoint that its run is stopped"};
 }
 
 }  // namespace

@@ -74,10 +74,12 @@ class Joining {
                        .sink = spec_.sink,
                        .transforms = spec_.transforms,
                        .selection = spec_.selection,
+                       .max_failures = spec_.max_failures.value_or(FailureLimit()),
                        .created_ms = env_.WallNow().time_since_epoch().count(),
                        .since_ms = start_ms};
     // Written last: a process that finds the run finds everything it needs.
     MUSTER_TRY(BeginPreparation(store_, spec_.name));
+    MUSTER_TRY(BeginBudget(store_, spec_.name, {}));
     return store::Change::Put(
         store::Record{
             .kind = kRunKind, .queue = spec_.name, .key = spec_.name, .body = body.ToJson()},
@@ -87,7 +89,14 @@ class Joining {
   Result<std::optional<store::Change>> Enter(store::Record stored) {
     MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored.body));
     if (!SameMigration(spec_, body)) return OtherMigration(spec_, body);
-    if (!spec_.new_incarnation || body.incarnation == incarnation_) return std::nullopt;
+    if (body.removing) return CheckGoesOn(spec_.name, body).error();
+    MUSTER_TRY(BeginBudget(store_, spec_.name, {}));
+    MUSTER_ASSIGN(const bool changed, SetLimit(store_, spec_.name, spec_.max_failures, body));
+    if (!spec_.new_incarnation || body.incarnation == incarnation_) {
+      if (!changed) return std::nullopt;
+      stored.body = body.ToJson();
+      return store::Change::Put(std::move(stored), store::Due::Never());
+    }
     if (body.ready) {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
@@ -134,8 +143,10 @@ Result<std::unique_ptr<WorkCoordinator>> WorkCoordinator::Join(store::Store& sto
   MUSTER_TRY(CheckRunName(run.name));
   MUSTER_TRY(Joining(store, env, run).Join());
   if (!state) state = std::make_shared<WorkerState>(env, terms);
-  return std::unique_ptr<WorkCoordinator>(
+  std::unique_ptr<WorkCoordinator> joined(
       new WorkCoordinator(store, env, run, terms, worker, std::move(state)));
+  joined->budget().Begin();
+  return joined;
 }
 
 WorkCoordinator::WorkCoordinator(store::Store& store, Env& env, RunSpec run, WorkTerms terms,
@@ -148,7 +159,8 @@ WorkCoordinator::WorkCoordinator(store::Store& store, Env& env, RunSpec run, Wor
       state_(std::move(state)),
       pass_(state_->gate),
       roster_(std::make_unique<RunRoster>(store, env, spec_.name)),
-      targets_(std::make_unique<TargetCheck>(store, spec_.name)) {}
+      targets_(std::make_unique<TargetCheck>(store, spec_.name)),
+      budget_(store, env, spec_.name, worker_, terms_.lease, state_->failures) {}
 
 WorkCoordinator::~WorkCoordinator() = default;
 
@@ -161,6 +173,7 @@ Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token s
                  "if the store was restored or replaced, start a worker with --new-incarnation"};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
+  MUSTER_TRY(CheckGoesOn(spec_.name, body));
   const std::string holder = env_.NewId();
   MUSTER_ASSIGN(std::optional<store::Lease> lease, ClaimItem(holder, stop));
   if (!lease) return std::nullopt;

@@ -10,6 +10,7 @@
 #include "muster/lease.h"
 #include "muster/work.h"
 #include "work/circuit.h"
+#include "work/error_budget.h"
 #include "work/leased_item.h"
 #include "work/suspect_gate.h"
 
@@ -25,6 +26,7 @@ struct WorkerState {
 
   Circuit circuit;
   SuspectGate gate;
+  FailureEstimate failures;
   std::atomic<bool> finishing = false;  // a slot finishes the run
 };
 
@@ -74,6 +76,9 @@ class WorkCoordinator {
   // store has lost commits meanwhile, or another incarnation has begun.
   Result<bool> End();
 
+  // Stops the run if too many documents fail.
+  ErrorBudget& budget() { return budget_; }
+
   // Checks that the run keeps writing to its original targets.
   TargetCheck& targets() { return *targets_; }
 
@@ -104,6 +109,7 @@ class WorkCoordinator {
   SuspectGate::Pass pass_;
   std::unique_ptr<RunRoster> roster_;
   std::unique_ptr<TargetCheck> targets_;
+  ErrorBudget budget_;
   std::optional<store::Record> split_request_;  // ours, possibly unanswered
 };
 

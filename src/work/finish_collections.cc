@@ -131,6 +131,7 @@ Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
   if (run.incarnation != coordinator.judged()) return false;
   MUSTER_ASSIGN(const bool finished, IsFinished(store, coordinator.run(), run));
   if (finished) return KeepsItsTargets(coordinator, pipeline.sink, run.incarnation);
+  MUSTER_TRY(coordinator.budget().CountAll());
   std::set<std::string> incomplete;
   for (const std::string& name : coordinator.quarantined()) {
     MUSTER_ASSIGN(const pipeline::WorkItemName parsed, pipeline::WorkItemName::Parse(name));

@@ -34,6 +34,9 @@ Result<RunInfo> Describe(store::Store& store, const store::Record& record) {
                  .incarnation = body->incarnation,
                  .ready = body->ready,
                  .finished = finished,
+                 .removing = body->removing,
+                 .max_failures = body->max_failures,
+                 .stopped = WhyStopped(*body),
                  .created = WallTime(milliseconds(body->created_ms))};
 }
 
@@ -74,6 +77,18 @@ void ReportPace(const store::Record& record, const ItemBody& body, WallTime now,
   info.recent.documents = read * static_cast<double>((info.recent.span - ended).count()) / took;
 }
 
+// A sink that keeps progress may know of failures whose reasons were not stored any more.
+void ReportReasons(const ItemBody& body, ItemInfo& info) {
+  FailureReasons reasons = body.reasons;
+  const int64_t lacking = body.progress.counts.failed - reasons.total();
+  if (lacking > 0) {
+    reasons.AddOther({.reason = {},
+                      .count = lacking,
+                      .message = "recorded only in the dead letters: the worker has ended since"});
+  }
+  info.reasons = reasons.List();
+}
+
 Result<ItemInfo> Describe(const store::Record& record, WallTime now) {
   auto body = ItemBody::FromJson(record.body);
   if (!body) return body.error().Within("item '" + record.key + "'");
@@ -90,6 +105,7 @@ Result<ItemInfo> Describe(const store::Record& record, WallTime now) {
                 .error = body->error};
   ReportWhenDue(record, now, info);
   ReportPace(record, *body, now, info);
+  ReportReasons(*body, info);
   for (const pipeline::Partition& part : body->Successors())
     info.successors.push_back(NameOf(part));
   return info;

@@ -133,6 +133,7 @@ std::string ItemBody::ToJson() const {
     json["successors"] = std::move(names);
     json["created"] = created;
   }
+  if (reasons.total() > 0) json["reasons"] = reasons.ToJson();
   if (!error.empty()) json["error"] = error;
   if (failures != 0) json["failures"] = failures;
   if (!failed.empty()) json["failed"] = failed;
@@ -151,7 +152,7 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
   JsonFields fields(std::move(parsed));
   ItemBody body;
   std::string state;
-  Json partition, progress;
+  Json partition, progress, reasons;
   fields.Need("state", state)
       .Need("partition", partition)
       .Need("progress", progress)
@@ -168,7 +169,9 @@ Result<ItemBody> ItemBody::FromJson(const std::string& json) {
       .Read("error", body.error)
       .Read("failures", body.failures)
       .Read("failed", body.failed)
-      .Read("reported", body.reported);
+      .Read("reported", body.reported)
+      .Read("reasons", reasons);
+  body.reasons = FailureReasons::Read(reasons, fields);
   const auto* const known = std::find_if(kStateNames.begin(), kStateNames.end(),
                                          [&](const auto& pair) { return pair.second == state; });
   if (known == kStateNames.end()) fields.Mistake("its state is '" + Shortened(state) + "'");

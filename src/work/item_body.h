@@ -9,6 +9,7 @@
 #include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
+#include "work/failure_reasons.h"
 
 namespace muster::work {
 
@@ -31,13 +32,14 @@ struct ItemBody {
   int64_t rank = 0;
   int waits = 0;  // how often what it follows was found unfinished
   pipeline::Progress progress;
-  std::optional<double> fraction = {};   // of [begin, progress.end) that is done
-  bool kept = false;                     // the sink stores the progress itself
-  bool whole = false;                    // unsplittable
-  size_t created = 0;                    // successors known to exist as items
-  std::string error = {};                // the last failure, for display
-  int failures = 0;                      // without progress, for transient reasons
-  std::vector<std::string> failed = {};  // the first two workers that failed without progress
+  FailureReasons reasons = FailureReasons();  // of those that progress counts as failed
+  std::optional<double> fraction = {};        // of [begin, progress.end) that is done
+  bool kept = false;                          // the sink stores the progress itself
+  bool whole = false;                         // unsplittable
+  size_t created = 0;                         // successors known to exist as items
+  std::string error = {};                     // the last failure, for display
+  int failures = 0;                           // without progress, for transient reasons
+  std::vector<std::string> failed = {};       // the first two workers that failed without progress
   int reported = 0;        // the attempt that ended with a report; later ones ended silently
   int64_t since_ms = 0;    // when its holder began, by the holder's clock, for
                            // display

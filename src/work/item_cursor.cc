@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/backoff.h"
 #include "core/planted_bug.h"
 #include "work/target_check.h"
 
@@ -18,7 +19,23 @@ ItemCursor::ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipelin
       kept_(kept),
       began_(coordinator.env().MonoNow()),
       saved_at_(began_),
-      acknowledged_(start) {}
+      acknowledged_(start),
+      reasons_(item.reasons()) {}
+
+ItemCursor::~ItemCursor() { coordinator_.budget().estimate().Dropped(unsaved_); }
+
+void ItemCursor::SetSaved() {
+  coordinator_.budget().estimate().Saved(unsaved_);
+  unsaved_ = {};
+}
+
+void ItemCursor::Estimate(const pipeline::Counts& counts) {
+  const pipeline::Counts& before = acknowledged_.counts;
+  const pipeline::Counts batch{.read = counts.read - before.read,
+                               .failed = counts.failed - before.failed};
+  unsaved_ += batch;
+  coordinator_.budget().estimate().Add(batch);
+}
 
 // A fifth of the lease is reserved for the hand-over.
 pipeline::Patience ItemCursor::NextPatience() {
@@ -36,22 +53,39 @@ bool ItemCursor::NearTheEnd() const {
 
 Status ItemCursor::Advance(pipeline::Progress& progress, pipeline::Writer& writer,
                            pipeline::Rest& rest) {
+  Estimate(progress.counts);
   acknowledged_ = progress;
   if (std::exchange(waits_, false)) observer_.Waits("");
   observer_.Advanced(item_, progress);
   const WorkTerms& terms = coordinator_.terms();
   const MonoTime now = coordinator_.env().MonoNow();
   if (now >= item_.deadline()) return Error{Code::kLeaseLost, "the lease has ended"};
-  if (now - saved_at_ >= terms.checkpoint_interval) {
+  const bool is_due = now - saved_at_ >= terms.checkpoint_interval;
+  // Documents that fail are counted with the checkpoint that they are in; that comes earlier if
+  // there may be too many of them.
+  const bool has_failures = unsaved_.failed > 0;
+  std::optional<store::Lease> count;
+  if (!is_due && has_failures && coordinator_.budget().Suspects()) {
+    count = coordinator_.budget().ClaimCount(stops_.stop);
+  }
+  if (is_due || count) {
     MUSTER_TRY(Save(progress, writer));
     observer_.Renewed(item_);
-    MUSTER_TRY(SplitOff(progress, writer, rest));
+    if (is_due && has_failures) count = coordinator_.budget().ClaimCount(stops_.stop);
+    MUSTER_TRY(CheckGoesOn(std::move(count)));
+    if (is_due) MUSTER_TRY(SplitOff(progress, writer, rest));
     saved_at_ = now;
   }
   if (terms.max_hold.count() > 0 && now - began_ >= terms.max_hold) {
     return Error{Code::kCancelled, "held long enough"};
   }
   return {};
+}
+
+Status ItemCursor::CheckGoesOn(std::optional<store::Lease> count) {
+  if (count) coordinator_.budget().Count(*std::move(count));
+  return RetryBefore(item_.deadline() - coordinator_.terms().lease / 2, coordinator_.env(),
+                     [&] { return coordinator_.budget().CheckGoesOn(); });
 }
 
 Status ItemCursor::Save(const pipeline::Progress& progress, pipeline::Writer& writer) {
@@ -62,7 +96,9 @@ Status ItemCursor::Save(const pipeline::Progress& progress, pipeline::Writer& wr
   MUSTER_TRY(pipeline_.dead_letters.Flush());
   coordinator_.circuit().Succeeded(item_.name());
   observer_.Waits("");
+  item_.SetReasons(reasons_);
   MUSTER_TRY(item_.Checkpoint(progress, Fraction(progress, progress.position), kept_));
+  SetSaved();
   coordinator_.pass().Leave();
   return {};
 }

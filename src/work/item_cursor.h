@@ -12,7 +12,11 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   ItemCursor(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, LeasedItem& item,
              WorkObserver& observer, const StopRequests& stops, const pipeline::Progress& start,
              bool kept);
+  ~ItemCursor() override;
 
+  void Failed(const pipeline::Document& document, std::string_view reason) override {
+    reasons_.Add(document.id, reason);
+  }
   Status Advance(pipeline::Progress& progress, pipeline::Writer& writer,
                  pipeline::Rest& rest) override;
   pipeline::Patience NextPatience() override;
@@ -20,10 +24,18 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   // What the sink has acknowledged.
   const pipeline::Progress& acknowledged() const { return acknowledged_; }
 
+  // Why documents failed that `acknowledged` counts.
+  const FailureReasons& reasons() const { return reasons_; }
+
+  // What is acknowledged is in the item's record.
+  void SetSaved();
+
   // Whether the lease is about to expire.
   bool NearTheEnd() const;
 
  private:
+  void Estimate(const pipeline::Counts& counts);
+  Status CheckGoesOn(std::optional<store::Lease> count);
   Status Save(const pipeline::Progress& progress, pipeline::Writer& writer);
   Status SplitOff(pipeline::Progress& progress, pipeline::Writer& writer, pipeline::Rest& rest);
   std::optional<double> Fraction(const pipeline::Progress& progress, const std::string& position);
@@ -38,6 +50,8 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   MonoTime saved_at_;
   pipeline::Progress acknowledged_;
   bool waits_ = false;  // the sink retries
+  FailureReasons reasons_;
+  pipeline::Counts unsaved_;  // in the estimate
 };
 
 }  // namespace muster::work

@@ -47,6 +47,10 @@ class LeasedItem final : public WorkItem {
   // end. `share` is the part split off, if known.
   Status Split(const pipeline::Progress& progress, std::optional<double> share);
 
+  // Why documents failed, for those that the progress of the next change counts.
+  void SetReasons(const FailureReasons& reasons) { body_.reasons = reasons; }
+  const FailureReasons& reasons() const { return body_.reasons; }
+
   // Marks the item unsplittable; persisted with the next checkpoint so idle workers stop asking.
   bool whole() const { return body_.whole; }
   void SetUnsplittable() { body_.whole = true; }

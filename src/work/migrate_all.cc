@@ -10,6 +10,8 @@
 #include "pipeline/pipeline.h"
 #include "store/store.h"
 #include "work/call_watch.h"
+#include "work/error_budget.h"
+#include "work/failure_reasons.h"
 #include "work/target_check.h"
 
 namespace muster::work {
@@ -102,6 +104,16 @@ class MigrationWatch final : public WorkObserver {
     return counts_;
   }
 
+  // Of the current collection.
+  Counts counts() {
+    const MutexLock lock(mutex_);
+    return counts_;
+  }
+  void Failed(const std::vector<FailureReason>& reasons) {
+    const MutexLock lock(mutex_);
+    observer_.Failed(reasons);
+  }
+
   // Documents of a collection, without those that were written again by items which follow others.
   int64_t WrittenOnce(const std::string& collection) {
     const MutexLock lock(mutex_);
@@ -158,12 +170,18 @@ class StandaloneMigration {
                [this](const std::string& what) { observer_.HasNotAnswered(what); }, pipeline.env) {}
 
   Result<Counts> Run() {
+    auto counts = Migrate();
+    if (reasons_.total() > 0) observer_.Failed(reasons_.List());
+    return counts;
+  }
+
+ private:
+  Result<Counts> Migrate() {
     MUSTER_ASSIGN(const std::vector<Collection> collections, Prepare());
-    Counts total;
     std::set<std::string> targets;
     for (const Collection& collection : collections) {
       MUSTER_ASSIGN(const Counts counts, Migrate(collection));
-      total += counts;
+      total_ += counts;
       targets.insert(TargetOf(collection));
     }
     for (const std::string& target : targets) {
@@ -171,10 +189,9 @@ class StandaloneMigration {
       MUSTER_TRY(pipeline_.sink.Finish(target));
     }
     MUSTER_TRY(CheckMerges(collections));
-    return total;
+    return total_;
   }
 
- private:
   // Safe to interrupt: nothing is lost.
   Result<std::vector<Collection>> Prepare() {
     const InterruptScope scope(stop_);
@@ -198,14 +215,16 @@ class StandaloneMigration {
         pipeline_.throttle, pipeline_.options};
     const auto most = std::max<size_t>(partitions.size(), 1);
     const WorkerOptions options{
-        .run = {.name = run_, .alone = true},
+        .run = {.name = run_, .max_failures = options_.max_failures, .alone = true},
         .terms = kTerms,
         .worker = "standalone",
         .slots = static_cast<int>(std::min<size_t>(most, std::max(options_.shard_concurrency, 1)))};
     const std::unique_ptr<store::Store> store = store::NewMemoryStore(pipeline_.env);
-    MUSTER_ASSIGN(const WorkerReport report,
-                  RunWorker(*store, pipeline, options, observer_, stop_));
-    if (!report.all_done) return Error{Code::kCancelled, "stopped on request"};
+    MUSTER_TRY(BeginBudget(*store, run_, total_));
+    const auto report = RunWorker(*store, pipeline, options, observer_, stop_);
+    if (!report || observer_.counts().failed > 0) AddReasons(*store);
+    MUSTER_TRY(report);
+    if (!report->all_done) return Error{Code::kCancelled, "stopped on request"};
     return observer_.End(collection.name);
   }
 
@@ -219,6 +238,12 @@ class StandaloneMigration {
       MUSTER_TRY(pipeline::CheckMerged(pipeline_, ones, written));
     }
     return {};
+  }
+
+  void AddReasons(store::Store& store) {
+    const auto totals = ReadTotals(store, run_);
+    if (!totals) return;
+    for (const FailureReason& reason : totals->reasons) reasons_.Add(reason);
   }
 
   Result<std::vector<Partition>> Start(const Collection& collection) {
@@ -249,6 +274,8 @@ class StandaloneMigration {
   MigrationWatch observer_;
   const std::stop_token stop_;
   const std::string run_;
+  Counts total_;  // of the collections that are done
+  FailureReasons reasons_{1'000};
   const std::unique_ptr<store::Store> store_;  // of the targets' identities
   TargetCheck targets_;
   const WaitWatch waits_;  // last: uses the other members
@@ -262,6 +289,12 @@ Result<Counts> MigrateAll(pipeline::Pipeline& pipeline, const MigrateAllOptions&
   if (!counts && counts.error().hint == pipeline::kLostTargetHint) {
     Error error = counts.error();
     error.hint = "what was written before is gone: run the migration again";
+    return error;
+  }
+  if (!counts && counts.error().hint == kStoppedHint) {
+    Error error = counts.error();
+    error.message = "the migration is stopped" + error.message.substr(error.message.find(": "));
+    error.hint = "fix the cause, or allow for it with a higher --max-failures, and run it again";
     return error;
   }
   return counts;

@@ -51,6 +51,9 @@ class Listener final : public MigrationObserver {
 
   Mutex mutex;
   std::vector<std::string> waits;
+  void Failed(const std::vector<FailureReason>& all) override { reasons.push_back(all); }
+
+  std::vector<std::vector<FailureReason>> reasons;
   std::vector<std::string> events;
   std::vector<int> shards;  // in the order of their batches
   int advances = 0;
@@ -178,6 +181,35 @@ class MigrateAllTest : public ::testing::Test {
   pipeline::Throttle throttle_{RealEnv()};
   Listener listener_;
 };
+
+TEST_F(MigrateAllTest, StopsWhenTooManyFailInAllCollectionsTogether) {
+  sink_.refuse = [](const pipeline::Document& document) {
+    return document.id.ends_with('0') ? "no '" + std::string(document.id) + "'" : "";
+  };
+  const auto counts = Run({.shard_concurrency = 3, .max_failures = {.documents = 15}});
+  ASSERT_FALSE(counts);
+  EXPECT_EQ(counts.error().code, Code::kIncompatible);
+  EXPECT_TRUE(counts.error().message.starts_with(
+      "the migration is stopped: more than 15 of its documents have failed: "))
+      << counts.error().message;
+  EXPECT_EQ(counts.error().hint.find("redrive"), std::string::npos) << "nothing is resumed";
+  EXPECT_TRUE(sink_.FinishedCollections().empty());
+  EXPECT_EQ(listener_.events.back(), "start b 4") << "the first has 10, the second another 10";
+  ASSERT_EQ(listener_.reasons.size(), 1u);
+  EXPECT_EQ(listener_.reasons[0][0].reason, "no '…'");
+  EXPECT_GT(listener_.reasons[0][0].count, 15);
+}
+
+TEST_F(MigrateAllTest, ReasonsOfAllCollectionsAreReportedOnce) {
+  sink_.refuse = [](const pipeline::Document& document) {
+    return document.id.ends_with('0') ? "no '" + std::string(document.id) + "'" : "";
+  };
+  ASSERT_TRUE(Run({.max_failures = {.documents = 30}}));
+  ASSERT_EQ(listener_.reasons.size(), 1u);
+  ASSERT_EQ(listener_.reasons[0].size(), 1u);
+  EXPECT_EQ(listener_.reasons[0][0].count, 30);
+  EXPECT_EQ(listener_.reasons[0][0].id, "a0");
+}
 
 TEST_F(MigrateAllTest, MigratesCollectionAfterCollection) {
   const auto counts = Run({});

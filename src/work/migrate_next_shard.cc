@@ -151,11 +151,20 @@ class ItemMigration {
     MUSTER_TRY(CheckTarget());
     MUSTER_TRY(pipeline_.dead_letters.Flush());
     coordinator_.circuit().Succeeded(item_.name());
-    return item_.Complete(end);
+    KeepReasons();
+    MUSTER_TRY(item_.Complete(end));
+    if (cursor_) cursor_->SetSaved();
+    return {};
+  }
+
+  // With the progress that counts them.
+  void KeepReasons() {
+    if (cursor_) item_.SetReasons(cursor_->reasons());
   }
 
   // The finished part ends here, and a successor continues.
   Status HandOver(const pipeline::Progress& progress) {
+    KeepReasons();
     if (!AtEnd(progress)) {
       outcome_ = ShardOutcome::kHandedOver;
       MUSTER_TRY(item_.HandOver(progress));
@@ -244,6 +253,7 @@ class ItemMigration {
     std::optional<pipeline::Progress> progress;
     if (Advanced() && writer_->Flush() && pipeline_.dead_letters.Flush()) {
       progress = cursor_->acknowledged();
+      KeepReasons();
     }
     return Tell(ShardOutcome::kFailed, item_.Fail(error, RetryDelay(tries), progress, blame));
   }

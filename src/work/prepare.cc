@@ -19,8 +19,12 @@ constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit i
 Result<bool> IsReady(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<store::Record> run,
                 coordinator.store().Get(kRunKind, coordinator.run()));
-  if (!run) return false;
+  if (!run) {
+    return Error{Code::kIncompatible, "run '" + coordinator.run() + "' is gone from the store",
+                 kRestored};
+  }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
+  MUSTER_TRY(CheckGoesOn(coordinator.run(), body));
   return body.ready;
 }
 

@@ -7,6 +7,7 @@
 #include "core/escape_bytes.h"
 #include "core/record_fields.h"
 #include "core/utf8.h"
+#include "work/failure_reasons.h"
 
 namespace muster::work {
 namespace {
@@ -45,6 +46,27 @@ constexpr RecordTable<EndBody, 1> kEndTable{kFormat,
 constexpr RecordTable<SplitRequestBody, 1> kSplitRequestTable{
     kFormat, {{Field<SplitRequestBody, &SplitRequestBody::by>("by")}}};
 
+constexpr RecordTable<BudgetBody, 4> kBudgetTable{
+    kFormat,
+    {{Field<BudgetBody, &BudgetBody::read>("read"),
+      Field<BudgetBody, &BudgetBody::failed>("failed"),
+      Field<BudgetBody, &BudgetBody::earlier_read>("earlier_read"),
+      Field<BudgetBody, &BudgetBody::earlier_failed>("earlier_failed")}}};
+
+Json StopJson(const StopBody& stop) {
+  return {{"read", stop.read}, {"failed", stop.failed}, {"most", ReasonJson(stop.most)}};
+}
+
+StopBody ReadStop(const Json& json, JsonFields& fields) {
+  StopBody stop;
+  Json most;
+  JsonFields members(json);
+  members.Need("read", stop.read).Need("failed", stop.failed).Need("most", most);
+  if (!members.good()) fields.Mistake("why it is stopped is damaged");
+  stop.most = ReadReason(most, fields);
+  return stop;
+}
+
 std::string WithFormat(Json body) {
   body[kVersionField] = kFormat.version;
   return ToJsonText(body);
@@ -53,27 +75,36 @@ std::string WithFormat(Json body) {
 }  // namespace
 
 std::string RunBody::ToJson() const {
-  return WithFormat(Json{{"incarnation", incarnation},
-                         {"adopts", adopts},
-                         {"state", finished ? "finished"
-                                   : ready  ? "ready"
-                                            : "preparing"},
-                         {"pages", pages},
-                         {"source", source},
-                         {"sink", sink},
-                         {"transforms", transforms},
-                         {"selection", selection ? Json(*selection) : Json()},
-                         {"created_ms", created_ms},
-                         {"since_ms", since_ms}});
+  Json json{{"incarnation", incarnation},
+            {"adopts", adopts},
+            {"state", finished ? "finished"
+                      : ready  ? "ready"
+                               : "preparing"},
+            {"pages", pages},
+            {"source", source},
+            {"sink", sink},
+            {"transforms", transforms},
+            {"selection", selection ? Json(*selection) : Json()},
+            {"max_failures", max_failures.ToString()},
+            {"created_ms", created_ms},
+            {"since_ms", since_ms}};
+  if (stopped) json["stopped"] = StopJson(*stopped);
+  if (removing) json["removing"] = true;
+  return WithFormat(std::move(json));
 }
 
 Result<RunBody> RunBody::FromJson(const std::string& json) {
   constexpr std::string_view kWhat = "the body of a run";
   RunBody body;
   std::string state;
+  std::string limit = body.max_failures.ToString();
+  Json stopped;
   MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
   JsonFields fields(std::move(parsed));
   fields.Need("state", state)
+      .Read("max_failures", limit)
+      .Read("stopped", stopped)
+      .Read("removing", body.removing)
       .Need("incarnation", body.incarnation)
       .Read("adopts", body.adopts)
       .Read("pages", body.pages)
@@ -89,10 +120,38 @@ Result<RunBody> RunBody::FromJson(const std::string& json) {
   }
   if (body.incarnation.empty()) fields.Mistake("it has no incarnation");
   if (body.pages < 0) fields.Mistake("it has less than no pages");
+  const auto max_failures = FailureLimit::Parse(limit);
+  if (!max_failures) fields.Mistake("its limit for failures is damaged");
+  if (max_failures) body.max_failures = *max_failures;
+  if (!stopped.is_null()) body.stopped = ReadStop(stopped, fields);
   MUSTER_TRY(fields.Check(kWhat));
   body.finished = state == "finished";
   body.ready = body.finished || state == "ready";
   return body;
+}
+
+std::string WhyStopped(const RunBody& body) {
+  if (!body.stopped) return "";
+  const StopBody& stop = *body.stopped;
+  std::string why = "more than " + body.max_failures.ToString() +
+                    " of its documents have failed: " + std::to_string(stop.failed) + " of " +
+                    std::to_string(stop.read);
+  if (stop.most.count == 0) return why;
+  why += ", most of them (" + std::to_string(stop.most.count) +
+         ") for this reason: " + stop.most.reason;
+  if (stop.most.message.empty()) return why;
+  return why + "; for example" + (stop.most.id.empty() ? "" : " document '" + stop.most.id + "'") +
+         ": " + stop.most.message;
+}
+
+Status CheckGoesOn(const std::string& run, const RunBody& body) {
+  if (body.removing) {
+    return Error{Code::kConflict, "run '" + run + "' is being removed",
+                 "if no process is removing it any more, repeat 'muster work delete' or 'reset'"};
+  }
+  if (!body.stopped) return {};
+  return Error{Code::kIncompatible, "run '" + run + "' is stopped: " + WhyStopped(body),
+               kStoppedHint};
 }
 
 std::string PageBody::ToJson() const { return WithFormat(Json{{"items", items}}); }
@@ -235,6 +294,12 @@ std::string EndBody::ToJson() const { return ToJsonText(kEndTable.ToJson(*this))
 
 Result<EndBody> EndBody::FromJson(const std::string& json) {
   return kEndTable.Parse(json, "the end of a run");
+}
+
+std::string BudgetBody::ToJson() const { return ToJsonText(kBudgetTable.ToJson(*this)); }
+
+Result<BudgetBody> BudgetBody::FromJson(const std::string& json) {
+  return kBudgetTable.Parse(json, "the count of a run's failures");
 }
 
 std::string SplitRequestBody::ToJson() const {

@@ -10,6 +10,7 @@
 #include "muster/env.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/work.h"
 #include "work/item_body.h"  // IWYU pragma: export
 
 namespace muster::work {
@@ -30,7 +31,15 @@ inline constexpr char kSplitRequestKind[] =
 inline constexpr char kRedriveKind[] = "redrive";  // RUN/00 … RUN/ff: settled dead letters
 inline constexpr char kRedriveLeaseKind[] =
     "redrive_lease";  // RUN/lease: leased while dead letters are redriven
+inline constexpr char kBudgetKind[] = "budget";  // one, RUN: leased while counting what has failed
 inline constexpr char kTargetKind[] = "target";  // RUN/INCARNATION/HASH: a collection's target
+
+// Why a run is stopped: as counted then.
+struct StopBody {
+  int64_t read = 0;
+  int64_t failed = 0;
+  FailureReason most = {};  // the most frequent
+};
 
 struct RunBody {
   std::string incarnation;
@@ -42,12 +51,26 @@ struct RunBody {
   std::string sink;
   std::string transforms;
   std::optional<std::string> selection = {};  // none: written by a version that did not record it
-  int64_t created_ms = 0;                     // by the creator's clock, for display
+  FailureLimit max_failures = {};
+  std::optional<StopBody> stopped = {};  // too many documents have failed
+  bool removing = false;                 // its records are being removed
+  int64_t created_ms = 0;                // by the creator's clock, for display
   int64_t since_ms = 0;  // start of this incarnation, by the store's clock; later ones are larger
 
   std::string ToJson() const;
   static Result<RunBody> FromJson(const std::string& json);
 };
+
+// The error that ends a worker: the run is stopped or being removed. Success: it goes on.
+Status CheckGoesOn(const std::string& run, const RunBody& body);
+
+// "more than 20 of its documents have failed …"; empty: it is not stopped.
+std::string WhyStopped(const RunBody& body);
+
+// What to do about a run that is stopped.
+inline constexpr char kStoppedHint[] =
+    "fix the cause; then write the dead letters again with 'muster work redrive', or allow for them"
+    " with a higher --max-failures, and start the workers again";
 
 struct PageBody {
   std::vector<std::string> items;  // names
@@ -125,6 +148,18 @@ struct EndBody {
 
   std::string ToJson() const;
   static Result<EndBody> FromJson(const std::string& json);
+};
+
+// What was last counted of a run's documents.
+struct BudgetBody {
+  int64_t read = 0;
+  int64_t failed = 0;
+  // Of that, not in the run's items: of earlier collections, which had runs of their own.
+  int64_t earlier_read = 0;
+  int64_t earlier_failed = 0;
+
+  std::string ToJson() const;
+  static Result<BudgetBody> FromJson(const std::string& json);
 };
 
 // That an idle worker wants a part of an item.

@@ -89,6 +89,7 @@ class Redrive {
     }
     MUSTER_ASSIGN(step.run, RunBody::FromJson(stored->body));
     const RunBody& body = step.run;
+    if (body.removing) return CheckGoesOn(run, body);
     if (body.sink != sink) {
       report_.notes.push_back("run '" + run + "' goes to " + body.sink +
                               ": its counts stay as they are");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/timestamp.h"
+#include "work/records.h"
 
 namespace muster::work {
 namespace {
@@ -59,6 +60,7 @@ void RunSummary::Add(const ItemInfo& item) {
   ++sum_.items;
   sum_.counts += item.progress.counts;
   recent_ += item.recent;
+  for (const FailureReason& reason : item.reasons) reasons_.Add(reason);
   if (const auto size = SizeOf(item)) {
     sizes_ += *size;
     ++sized_;
@@ -87,6 +89,7 @@ void RunSummary::Add(const RunSummary& other) {
   sum_.longest = std::max(sum_.longest, other.sum_.longest);
   if (sum_.last_error.empty()) sum_.last_error = other.sum_.last_error;
   recent_ += other.recent_;
+  for (const FailureReason& reason : other.reasons_.List()) reasons_.Add(reason);
   sizes_ += other.sizes_;
   sized_ += other.sized_;
 }
@@ -94,6 +97,7 @@ void RunSummary::Add(const RunSummary& other) {
 RunTotals RunSummary::Totals(const Redriven& redriven) const {
   RunTotals totals = sum_;
   totals.counts = redriven.InRun(sum_.counts);
+  totals.reasons = reasons_.List();
   if (sum_.held + sum_.waiting > 0) totals.docs_per_second = recent_.PerSecond();
   if (sized_ > 0) {
     const auto unsized = static_cast<double>(sum_.items - sized_);
@@ -138,13 +142,22 @@ std::string_view ItemStateName(ItemInfo::State state) {
 
 std::string_view RunStateName(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return "unreadable";
+  if (run.removing) return "removing";
   if (run.finished) return "finished";
+  if (!run.stopped.empty()) return "stopped";
   if (!run.ready) return "preparing";
   return totals.held > 0 ? "running" : "waiting";
 }
 
 std::string WhyRun(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return run.unreadable;
+  if (run.removing) {
+    return "its removal was interrupted, unless a process is at it: repeat 'muster work delete' or "
+           "'reset'";
+  }
+  if (!run.stopped.empty() && !run.finished) {
+    return "stopped: " + run.stopped + "; " + kStoppedHint;
+  }
   if (totals.unreadable > 0) return std::to_string(totals.unreadable) + " items cannot be read";
   if (run.finished && totals.quarantined == 0) return "";
   if (totals.items == totals.done + totals.quarantined && totals.quarantined > 0) {

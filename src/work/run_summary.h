@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "muster/work.h"
+#include "work/failure_reasons.h"
 #include "work/redriven.h"
 
 namespace muster::work {
@@ -24,6 +25,7 @@ class RunSummary {
  private:
   RunTotals sum_;  // without what only Totals knows
   RecentRate recent_;
+  FailureReasons reasons_{1'000};
   double sizes_ = 0;   // of the items whose size is known
   int64_t sized_ = 0;  // their number
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "muster/lease.h"
 #include "work/coordinator.h"
 #include "work/item_body.h"
 #include "work/records.h"
@@ -26,9 +27,11 @@ Result<std::vector<store::Change>> SomeToRemove(store::Store& store, const std::
     MUSTER_ASSIGN(std::vector<store::Record> records, store.Scan(kind, run + "/", "", room));
     for (store::Record& one : records) changes.push_back(store::Change::Delete(std::move(one)));
   }
-  if (changes.size() == static_cast<size_t>(store::kMaxBatch)) return changes;
-  MUSTER_ASSIGN(std::optional<store::Record> preparation, store.Get(kPrepareKind, run));
-  if (preparation) changes.push_back(store::Change::Delete(*std::move(preparation)));
+  if (changes.size() + 2 > static_cast<size_t>(store::kMaxBatch)) return changes;
+  for (const char* kind : {kPrepareKind, kBudgetKind}) {
+    MUSTER_ASSIGN(std::optional<store::Record> one, store.Get(kind, run));
+    if (one) changes.push_back(store::Change::Delete(*std::move(one)));
+  }
   return changes;
 }
 
@@ -92,23 +95,37 @@ Status ReleaseAll(store::Store& store, const std::string& run) {
   return {};
 }
 
-Status RemoveRun(store::Store& store, const std::string& run, const std::string& incarnation) {
+Result<int64_t> RemoveRecords(store::Store& store, const std::string& run,
+                              const std::string& incarnation) {
+  int64_t removed = 0;
   for (int fruitless = 0; fruitless < kMaxFruitless;) {
     // Read each time: another incarnation may begin at any time, and keeps its records.
-    MUSTER_ASSIGN(std::optional<store::Record> record, store.Get(kRunKind, run));
+    MUSTER_ASSIGN(const std::optional<store::Record> record, store.Get(kRunKind, run));
     if (record) {
       MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(record->body));
-      if (body.incarnation != incarnation) return {};
+      if (body.incarnation != incarnation) return removed;
     }
-    MUSTER_ASSIGN(std::vector<store::Change> changes, SomeToRemove(store, run));
-    if (changes.empty() && !record) return {};
-    if (changes.empty()) changes.push_back(store::Change::Delete(*std::move(record)));
+    MUSTER_ASSIGN(const std::vector<store::Change> changes, SomeToRemove(store, run));
+    if (changes.empty()) return removed;
     MUSTER_ASSIGN(const std::vector<store::Written> written, store.Write(changes));
-    const bool any = std::any_of(written.begin(), written.end(),
-                                 [](const store::Written& one) { return one.applied; });
-    fruitless = any ? 0 : fruitless + 1;
+    const auto applied = std::count_if(written.begin(), written.end(),
+                                       [](const store::Written& one) { return one.applied; });
+    removed += applied;
+    fruitless = applied > 0 ? 0 : fruitless + 1;
   }
   return Error{Code::kConflict, "concurrent updates to run '" + run + "'; gave up removing it"};
+}
+
+Status RemoveRun(store::Store& store, const std::string& run, const std::string& incarnation) {
+  MUSTER_TRY(RemoveRecords(store, run, incarnation));
+  return store::Update(
+      store, kRunKind, run,
+      [&](std::optional<store::Record> record) -> Result<std::optional<store::Change>> {
+        if (!record) return std::nullopt;
+        MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(record->body));
+        if (body.incarnation != incarnation) return std::nullopt;
+        return store::Change::Delete(*std::move(record));
+      });
 }
 
 }  // namespace muster::work

@@ -22,6 +22,11 @@ Result<std::vector<ItemInfo>> ItemsInOrder(store::Store& store, const std::strin
 // gone, and need not wait for the leases to end. A holder that still lives is fenced off.
 Status ReleaseAll(store::Store& store, const std::string& run);
 
+// Removes all records of this incarnation of the run but the run's own. Returns how many there
+// were.
+Result<int64_t> RemoveRecords(store::Store& store, const std::string& run,
+                              const std::string& incarnation);
+
 // Removes all records of this incarnation of the run, and of a run that is gone those that a late
 // worker has left; another incarnation is left alone. The run's own record goes last, so that an
 // interrupted removal can be repeated.

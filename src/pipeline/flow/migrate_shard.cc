@@ -71,6 +71,9 @@ class ShardRun {
                      .added = batch.added};
     const auto written = writer_.Write(batch.batch, after, cursor_.NextPatience());
     if (!written) return written.error().By(Party::kSink);
+    for (const ReadBatch::Failed& failed : batch.failed) {
+      cursor_.Failed(failed.document, failed.reason);
+    }
     const std::vector<Refused>& refused = *written;
     for (const Refused& one : refused) {
       if (one.skipped) {
@@ -81,6 +84,7 @@ class ShardRun {
       if (!sink_records_) {
         MUSTER_TRY(AddLetter(batch.batch.documents.at(one.index), one.reason, true));
       }
+      cursor_.Failed(batch.batch.documents.at(one.index), one.reason);
       --after.counts.written;
       ++after.counts.failed;
     }

@@ -72,6 +72,9 @@ class WorkItemCursor {
  public:
   virtual ~WorkItemCursor() = default;
 
+  // A document of the batch that Advance will be called for has failed.
+  virtual void Failed(const Document& /*document*/, std::string_view /*reason*/) {}
+
   // A batch is in the sink; `progress` is the shard's new progress. May lower `progress.end` after
   // a split. kCancelled ends the shard in good order between two batches, any other failure at
   // once.

@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 constexpr char kRowsFolder[] = "rows";
 constexpr char kLetters[] = "/failed.jsonl";
 constexpr size_t kObjectInName = 50;
+// The plan has limits of its own for rows that cannot be read.
+constexpr work::FailureLimit kAnyFailures{.percent = 100};
 
 // copy.OBJECT.HASH: people recognise the object, the hash makes it the call's own.
 std::string NameOf(const CopyPlan& plan) {
@@ -99,7 +101,8 @@ Status CopyRun::Begin() {
     // The engine makes a call in one process at a time: former holders are gone, or not wanted.
     MUSTER_TRY(work::ReleaseAll(store_, name_));
   } else {
-    const work::RunSpec spec{.name = name_, .source = plan_.source, .sink = plan_.place};
+    const work::RunSpec spec{
+        .name = name_, .source = plan_.source, .sink = plan_.place, .max_failures = kAnyFailures};
     MUSTER_TRY(work::CreateRun(store_, spec, terms_, env_));
     MUSTER_ASSIGN(incarnation, Incarnation());
     if (!incarnation) return Error{Code::kUnavailable, "run '" + name_ + "' is not there yet"};
@@ -142,10 +145,12 @@ Status CopyRun::Drive(pipeline::Source& source, const pipeline::Collection& coll
       env_, object, *transforms, *sink, *letters, throttle, {.limits = sink->PreferredLimits()}};
   CopyWatch watch(progress);
   MUSTER_TRY(work::EachItem(store_, name_, [&](const work::ItemInfo& item) { watch.Add(item); }));
-  const work::WorkerOptions options{
-      .run = {.name = name_, .source = plan_.source, .sink = plan_.place},
-      .terms = terms_,
-      .worker = "copy-" + env_.NewId().substr(0, 8)};
+  const work::WorkerOptions options{.run = {.name = name_,
+                                            .source = plan_.source,
+                                            .sink = plan_.place,
+                                            .max_failures = kAnyFailures},
+                                    .terms = terms_,
+                                    .worker = "copy-" + env_.NewId().substr(0, 8)};
   MUSTER_ASSIGN(const work::WorkerReport report,
                 work::RunWorker(store_, pipeline, options, watch, stop));
   if (!report.all_done) return Error{Code::kCancelled, "stopped"};

@@ -218,7 +218,9 @@ export interface ActionResult {
 export interface WorkSummary {
   store: string;
   run: string;
-  state: "preparing" | "running" | "waiting" | "finished" | "unreadable";
+  state: "preparing" | "running" | "waiting" | "stopped" | "finished" | "removing" | "unreadable";
+  max_failures?: string; // How many documents may fail: a number, or a percentage of those read.
+  stopped?: string; // Why no worker continues it: too many documents have failed.
   why?: string; // Why no worker is working on it.
   source: string;
   sink: string;
@@ -235,8 +237,16 @@ export interface WorkSummary {
   left_ms?: number; // Estimated time until all is done.
 }
 
+export type Reasons = {
+  reason: string; // The message without numbers, ids and quoted text.
+  count: number;
+  id: string; // One of these documents.
+  message: string; // Its message.
+}[];
+
 export interface WorkDetail extends WorkSummary {
   incarnation: string;
+  reasons?: Reasons;
   workers: ByKey<{
     items: number; // That it holds.
     docs_per_second: number;
@@ -299,6 +309,7 @@ export interface Item {
   end?: string;
   successors: string[];
   error?: string;
+  reasons?: Reasons;
   commands: Commands;
   actions: Actions;
 }

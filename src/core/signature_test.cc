@@ -1,8 +1,8 @@
-#include "serve/signature.h"
+#include "core/signature.h"
 
 #include <gtest/gtest.h>
 
-namespace muster::serve {
+namespace muster {
 namespace {
 
 TEST(SignatureTest, VariablePartsAreReplaced) {
@@ -27,4 +27,4 @@ TEST(SignatureTest, IsShortAndValidUtf8) {
 }
 
 }  // namespace
-}  // namespace muster::serve
+}  // namespace muster

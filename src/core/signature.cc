@@ -1,9 +1,9 @@
-#include "serve/signature.h"
+#include "core/signature.h"
 
 #include <algorithm>
 #include <cctype>
 
-namespace muster::serve {
+namespace muster {
 namespace {
 
 constexpr size_t kMaxBytes = 200;
@@ -61,4 +61,4 @@ std::string SignatureOf(std::string_view message) {
   return signature.empty() ? "(no message)" : signature;
 }
 
-}  // namespace muster::serve
+}  // namespace muster

@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "pipeline/flow/memory_sink.h"
+#include "pipeline/flow/memory_source.h"
+#include "store/backends.h"
+#include "support/migrate.h"
+#include "work/coordinator.h"
+#include "work/records.h"
+
+namespace muster::work {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Writes one change of a request at a time, and after so many none any more: its process is gone.
+class MortalStore final : public store::Store {
+ public:
+  explicit MortalStore(store::Store& store) : store_(store) {}
+  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
+    return store_.Get(kind, key);
+  }
+  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
+                                          std::string_view after, int limit) override {
+    return store_.Scan(kind, prefix, after, limit);
+  }
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    std::vector<store::Written> all;
+    for (const store::Change& change : changes) {
+      if (left == 0) return Error{Code::kInternal, "dead"};
+      --left;
+      MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
+      all.push_back(written.front());
+    }
+    return all;
+  }
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
+    return store_.Claim(request);
+  }
+  Result<WallTime> Now() override { return store_.Now(); }
+  void Wait(std::string_view, milliseconds, std::stop_token) override {}
+
+  int left = std::numeric_limits<int>::max();
+
+ private:
+  store::Store& store_;
+};
+
+class RemoveRunTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kKinds[] = {"run",     "prepare",      "run_page",   "run_end",
+                                           "work",    "budget",       "split_wish", "target",
+                                           "redrive", "redrive_lease"};
+
+  void SetUp() override {
+    for (int i = 0; i < 40; ++i) source_.Add("a", {std::to_string(i), "{}"});
+  }
+  std::unique_ptr<WorkCoordinator> Join(const std::string& run) {
+    auto joined = WorkCoordinator::Join(*store_, RealEnv(), Spec(run), {}, "me").value();
+    pipeline::Pipeline pipeline = Pipeline();
+    EXPECT_TRUE(PrepareWork(*joined, pipeline, {}, {}).value());
+    return joined;
+  }
+  pipeline::Pipeline Pipeline() {
+    return {RealEnv(), source_, *transforms_, *sink_, letters_, throttle_};
+  }
+  static RunSpec Spec(const std::string& run) {
+    return {.name = run, .source = "here", .sink = "there"};
+  }
+  Result<WorkerReport> Run(const std::string& run) {
+    WorkObserver nothing;
+    pipeline::Pipeline pipeline = Pipeline();
+    return RunWorker(*store_, pipeline, {.run = Spec(run), .worker = "me"}, nothing, {});
+  }
+  void Put(const char* kind, const std::string& key, const std::string& body) {
+    const store::Change change = store::Change::Put(
+        store::Record{.kind = kind, .queue = "run", .key = key, .body = body}, store::Due::Never());
+    ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
+  }
+  // Of every kind that a run has.
+  void MakeRun() {
+    ASSERT_TRUE(Run("run"));
+    Put(kSplitRequestKind, "run/a__0__0", SplitRequestBody{.by = "x"}.ToJson());
+    Put(kRedriveKind, "run/00", RedriveBody().ToJson());
+    Put(kRedriveLeaseKind, RedriveLeaseKey("run"), RedrivePageBody().ToJson());
+    Put(kTargetKind, "run/i/h", TargetBody{.target = "t", .identity = "i"}.ToJson());
+  }
+  int Records(const std::string& run) {
+    int found = 0;
+    for (const char* kind : kKinds) {
+      for (const store::Record& record : store_->Scan(kind, run, "", store::kMaxBatch).value()) {
+        if (record.queue == run) ++found;
+      }
+    }
+    return found;
+  }
+
+  std::unique_ptr<store::Store> store_ = store::NewMemoryStore(RealEnv());
+  pipeline::MemorySource source_{20};
+  std::unique_ptr<pipeline::MemorySink> sink_ = std::make_unique<pipeline::MemorySink>();
+  testing::NoDeadLetters letters_;
+  pipeline::Throttle throttle_{RealEnv()};
+  std::unique_ptr<pipeline::TransformPlan> transforms_ = pipeline::ParseTransforms("", "").value();
+};
+
+TEST_F(RemoveRunTest, ADeletedRunLeavesNothingInTheStore) {
+  MakeRun();
+  ASSERT_TRUE(Run("run2"));
+  const int others = Records("run2");
+  const int records = Records("run");
+  const auto removal = DeleteRun(*store_, "run", /*force=*/false);
+  ASSERT_TRUE(removal) << removal.error().ToString();
+  EXPECT_EQ(removal->records, records);
+  EXPECT_EQ(removal->sink, "there");
+  EXPECT_EQ(removal->counts.written, 40);
+  EXPECT_EQ(Records("run"), 0);
+  EXPECT_EQ(Records("run2"), others) << "a name that begins like it";
+  EXPECT_EQ(sink_->Documents("a").size(), 80u) << "the target stays as it is";
+  EXPECT_EQ(DeleteRun(*store_, "run", false).error().code, Code::kNotFound);
+  EXPECT_EQ(DeleteRun(*store_, "no/run", false).error().code, Code::kInvalid);
+}
+
+TEST_F(RemoveRunTest, ARunThatIsWorkedOnIsNotRemoved) {
+  const auto coordinator = Join("run");
+  const LeasedItem item = coordinator->AcquireNext({}).value().value();
+  for (const auto& removal :
+       {DeleteRun(*store_, "run", false), ResetRun(*store_, "run", false, RealEnv())}) {
+    ASSERT_FALSE(removal);
+    EXPECT_EQ(removal.error().code, Code::kConflict);
+    EXPECT_NE(removal.error().message.find("me holds item a__"), std::string::npos)
+        << removal.error().message;
+    EXPECT_FALSE(ReadRun(*store_, "run")->removing);
+  }
+  EXPECT_TRUE(DeleteRun(*store_, "run", /*force=*/true));
+  EXPECT_EQ(Records("run"), 0);
+  EXPECT_FALSE(item.StillOurs().value());
+}
+
+TEST_F(RemoveRunTest, ALeaseThatHasEndedIsNoObstacle) {
+  const WorkTerms terms{.lease = 50ms, .max_lease = 50ms};
+  auto coordinator = WorkCoordinator::Join(*store_, RealEnv(), Spec("run"), terms, "me").value();
+  ASSERT_TRUE(Join("run"));
+  const auto item = coordinator->AcquireNext({}).value();
+  ASSERT_TRUE(item);
+  while (IsHeld(ReadItem(*store_, "run", item->name()).value())) RealEnv().Sleep(1ms, {});
+  EXPECT_TRUE(DeleteRun(*store_, "run", false));
+}
+
+// At every write: the next call completes what was begun, and until then the run is neither
+// continued nor taken for a new or a finished one.
+TEST_F(RemoveRunTest, ARemovalThatWasKilledIsContinued) {
+  for (const bool resets : {false, true}) {
+    for (int writes = 1; writes < 1000; ++writes) {
+      SCOPED_TRACE(std::to_string(writes) + " writes");
+      store_ = store::NewMemoryStore(RealEnv());
+      sink_ = std::make_unique<pipeline::MemorySink>();
+      MakeRun();
+      MortalStore mortal(*store_);
+      mortal.left = writes;
+      const auto removal =
+          resets ? ResetRun(mortal, "run", false, RealEnv()) : DeleteRun(mortal, "run", false);
+      if (removal) break;
+      const RunInfo info = ReadRun(*store_, "run").value();
+      EXPECT_TRUE(info.removing);
+      EXPECT_EQ(RunStateName(info, ReadTotals(*store_, "run").value()), "removing");
+      EXPECT_EQ(Run("run").error().code, Code::kConflict);
+      const auto again =
+          resets ? ResetRun(*store_, "run", false, RealEnv()) : DeleteRun(*store_, "run", false);
+      ASSERT_TRUE(again) << again.error().ToString();
+      EXPECT_EQ(Records("run"), resets ? 2 : 0);
+      ASSERT_LT(writes, 900);
+    }
+  }
+}
+
+TEST_F(RemoveRunTest, AResetRunStartsAnew) {
+  MakeRun();
+  const auto before = RunBody::FromJson(store_->Get(kRunKind, "run").value()->body).value();
+  ASSERT_TRUE(ResetRun(*store_, "run", false, RealEnv()));
+  const auto after = RunBody::FromJson(store_->Get(kRunKind, "run").value()->body).value();
+  EXPECT_NE(after.incarnation, before.incarnation);
+  EXPECT_GT(after.since_ms, before.since_ms);
+  EXPECT_FALSE(after.adopts);
+  EXPECT_FALSE(after.ready);
+  EXPECT_EQ(after.source, "here");
+  EXPECT_FALSE(ReadRun(*store_, "run")->finished);
+  // This sink keeps progress, and says what to do.
+  const auto refused = Run("run");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().hint.find("to begin anew"), std::string::npos);
+}
+
+TEST_F(RemoveRunTest, ARunThatCannotBeReadCanBeDeletedButNotReset) {
+  MakeRun();
+  auto record = store_->Get(kRunKind, "run").value().value();
+  record.body = "[]";
+  const store::Change change = store::Change::Put(record, store::Due::Never());
+  ASSERT_TRUE(store_->Write({&change, 1}));
+  EXPECT_EQ(ResetRun(*store_, "run", false, RealEnv()).error().code, Code::kCorrupt);
+  ASSERT_TRUE(DeleteRun(*store_, "run", false));
+  EXPECT_EQ(Records("run"), 0);
+}
+
+}  // namespace
+}  // namespace muster::work
