@@ -78,9 +78,13 @@ class Removal {
           if (!run) return NoRun(run_);
           auto body = RunBody::FromJson(run->body);
           if (!body && body.error().code != Code::kCorrupt) return body.error();
-          // What cannot be read is removed like any other.
-          body_ = body ? *std::move(body) : RunBody();
-          if (!body) body_.incarnation = kDamaged;
+          if (body) {
+            body_ = *std::move(body);
+          } else {
+            // What cannot be read is removed like any other.
+            body_ = RunBody();
+            body_.incarnation = kDamaged;
+          }
           was_marked_ = body_.removing;
           if (body_.removing == removing) return std::nullopt;
           body_.removing = removing;
