@@ -19,15 +19,19 @@ Error Gone(const std::string& run) {
 // Only what a limit is about.
 void Subtract(pipeline::Counts& from, const pipeline::Counts& these) {
   from.read -= these.read;
+  from.added -= these.added;
   from.failed -= these.failed;
 }
+
+// Each document that a script made of another one may fail by itself.
+int64_t DocumentsIn(const pipeline::Counts& counts) { return counts.read + counts.added; }
 
 pipeline::Counts CountsOf(int64_t read, int64_t failed) { return {.read = read, .failed = failed}; }
 
 std::optional<StopBody> Exceeded(const FailureLimit& limit, const pipeline::Counts& counts,
                                  const std::vector<FailureReason>& reasons) {
   if (!limit.IsExceeded(counts)) return std::nullopt;
-  return StopBody{.read = counts.read,
+  return StopBody{.read = DocumentsIn(counts),
                   .failed = counts.failed,
                   .most = reasons.empty() ? FailureReason() : reasons.front()};
 }
@@ -117,7 +121,7 @@ Result<RunBody> ErrorBudget::CountNow(BudgetBody& counted) {
   MUSTER_ASSIGN(const RunTotals totals, ReadTotals(store_, run_));
   pipeline::Counts sum = totals.counts;
   sum += CountsOf(counted.earlier_read, counted.earlier_failed);
-  counted.read = sum.read;
+  counted.read = DocumentsIn(sum);
   counted.failed = sum.failed;
   estimate_.Counted(sum, uncounted);
   RunBody body;
@@ -161,9 +165,9 @@ Status ErrorBudget::CountAll() {
 }
 
 Status BeginBudget(store::Store& store, const std::string& run, const pipeline::Counts& earlier) {
-  const BudgetBody body{.read = earlier.read,
+  const BudgetBody body{.read = DocumentsIn(earlier),
                         .failed = earlier.failed,
-                        .earlier_read = earlier.read,
+                        .earlier_read = DocumentsIn(earlier),
                         .earlier_failed = earlier.failed};
   // A conflict means that it already exists, which is just as good.
   const store::Change change = store::Change::Put(

@@ -144,10 +144,17 @@ TEST_F(ErrorBudgetTest, AStoppedRunGoesOnWithAHigherLimit) {
   EXPECT_EQ(Totals().reasons[0].count, kDocuments);
 }
 
+TEST_F(ErrorBudgetTest, DocumentsThatScriptsAddedCountAsDocuments) {
+  const FailureLimit limit{.percent = 100};
+  EXPECT_FALSE(limit.IsExceeded({.read = 1'000, .failed = 10'000, .added = 9'000}));
+  EXPECT_TRUE(
+      FailureLimit{.percent = 50}.IsExceeded({.read = 1'000, .failed = 1'001, .added = 1'000}));
+}
+
 TEST_F(ErrorBudgetTest, AStoppedRunGoesOnOnceEnoughIsRedriven) {
   ASSERT_FALSE(Run(FailureLimit{.documents = 12}));
   RedriveBody redriven;
-  redriven.written = Totals().counts.failed;
+  redriven.total.written = Totals().counts.failed;
   const store::Change change = store::Change::Put(
       store::Record{
           .kind = kRedriveKind, .queue = "run", .key = "run/00", .body = redriven.ToJson()},

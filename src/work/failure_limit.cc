@@ -38,7 +38,7 @@ std::string FailureLimit::ToString() const {
 
 bool FailureLimit::IsExceeded(const pipeline::Counts& counts) const {
   if (documents) return counts.failed > *documents;
-  const auto read = static_cast<double>(std::max(counts.read, kTellingDocuments));
+  const auto read = static_cast<double>(std::max(counts.read + counts.added, kTellingDocuments));
   return static_cast<double>(counts.failed) * 100 > percent * read;
 }
 
