@@ -216,7 +216,8 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
                            .path = "/" + net::OpenSearchPath(index_) +
                                    "/_bulk?filter_path=errors,items.*.status,items.*.error",
                            .content_type = "application/x-ndjson",
-                           .gzip = gzip_};
+                           .gzip = options_.gzip};
+  if (!options_.ingest.empty()) call.path += "&pipeline=" + net::OpenSearchPath(options_.ingest);
   for (const size_t index : sent) AppendAction(batch.documents[index], call.body);
   Round round;
   if (!pace_.Begin(patience)) {

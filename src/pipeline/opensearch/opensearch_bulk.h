@@ -13,17 +13,24 @@
 
 namespace muster::pipeline {
 
+struct OpenSearchBulkOptions {
+  bool gzip = false;
+  // The ingest pipeline that documents go through. By default none, not even the index's own: they
+  // went through it in the source. Empty: the index's own.
+  std::string ingest = "_none";
+};
+
 // Writes documents to one index with _bulk until each is accepted or permanently refused. Used by
 // one thread; client and pace may be shared.
 class OpenSearchBulk {
  public:
-  OpenSearchBulk(net::OpenSearchClient& client, Env& env, Pace& pace, std::string index, bool gzip,
-                 const Fence& fence)
+  OpenSearchBulk(net::OpenSearchClient& client, Env& env, Pace& pace, std::string index,
+                 const OpenSearchBulkOptions& options, const Fence& fence)
       : client_(client),
         env_(env),
         pace_(pace),
         index_(std::move(index)),
-        gzip_(gzip),
+        options_(options),
         origin_(fence.origin),
         since_ms_(fence.since_ms),
         rank_(fence.rank),
@@ -56,7 +63,7 @@ class OpenSearchBulk {
   Env& env_;
   Pace& pace_;
   const std::string index_;
-  const bool gzip_;
+  const OpenSearchBulkOptions options_;
   const std::string origin_;
   const int64_t since_ms_;
   const int64_t rank_;

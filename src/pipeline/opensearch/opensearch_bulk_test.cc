@@ -61,7 +61,7 @@ class BulkTest : public ::testing::Test {
     fence.origin = "books/0/";
     fence.since_ms = since_ms_;
     fence.rank = 3;
-    return OpenSearchBulk(*client_, env_, pace_, "books", false, fence).Write(batch, patience);
+    return OpenSearchBulk(*client_, env_, pace_, "books", {}, fence).Write(batch, patience);
   }
 
   static Batch Documents(const std::vector<std::pair<std::string, std::string>>& documents) {

@@ -75,12 +75,13 @@ class BulkWriter : public Writer {
 
 class OpenSearchSink : public Sink {
  public:
-  OpenSearchSink(net::OpenSearchEndpoint endpoint, Env& env, std::string index, bool gzip)
+  OpenSearchSink(net::OpenSearchEndpoint endpoint, Env& env, std::string index,
+                 OpenSearchBulkOptions options)
       : client_(std::move(endpoint), env),
         env_(env),
         pace_(env),
         index_(std::move(index)),
-        gzip_(gzip) {}
+        options_(std::move(options)) {}
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
     const std::string name = IndexOf(collection.name);
@@ -151,7 +152,7 @@ class OpenSearchSink : public Sink {
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     return std::make_unique<BulkWriter>(
-        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), gzip_, fence));
+        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), options_, fence));
   }
 
  private:
@@ -171,7 +172,7 @@ class OpenSearchSink : public Sink {
   OpenSearchMetadata metadata_{client_, env_};
   Pace pace_;
   const std::string index_;  // empty: each collection has its own
-  const bool gzip_;
+  const OpenSearchBulkOptions options_;
 };
 
 bool IsThisMachine(const std::string& host) {
@@ -181,20 +182,28 @@ bool IsThisMachine(const std::string& host) {
 }  // namespace
 
 Result<std::unique_ptr<Sink>> OpenOpenSearchSink(const Url& url, Env& env) {
-  MUSTER_ASSIGN(net::OpenSearchEndpoint endpoint, net::OpenSearchEndpoint::FromUrl(url, {"gzip"}));
-  bool gzip = !IsThisMachine(url.host);
+  MUSTER_ASSIGN(net::OpenSearchEndpoint endpoint,
+                net::OpenSearchEndpoint::FromUrl(url, {"gzip", "pipeline"}));
+  OpenSearchBulkOptions options{.gzip = !IsThisMachine(url.host)};
   if (const auto text = url.Param("gzip")) {
     if (*text != "true" && *text != "false") {
       return Error{Code::kInvalid, "gzip=" + *text + " is neither true nor false"};
     }
-    gzip = *text == "true";
+    options.gzip = *text == "true";
+  }
+  if (const auto text = url.Param("pipeline")) {
+    if (text->empty()) {
+      return Error{Code::kInvalid, "pipeline= names no ingest pipeline",
+                   "name one, or write pipeline=default for the index's own"};
+    }
+    options.ingest = *text == "default" ? "" : *text;
   }
   const std::string index = url.path.size() > 1 ? url.path.substr(1) : "";
   if (index.find_first_of("*,") != std::string::npos) {
     return Error{Code::kInvalid, "the sink's URL names a pattern of indices",
                  "write opensearch+https://HOST to keep the names, or one index after the slash"};
   }
-  return std::make_unique<OpenSearchSink>(std::move(endpoint), env, index, gzip);
+  return std::make_unique<OpenSearchSink>(std::move(endpoint), env, index, std::move(options));
 }
 
 }  // namespace muster::pipeline

@@ -293,6 +293,26 @@ TEST_F(OpenSearchPipeline, DeletedAndChangedDocumentsAreReadInTheirCurrentState)
   EXPECT_EQ(found.bodies.at("7"), R"({"changed":true})");
 }
 
+// The pipeline does not exist, so whatever goes through it is refused.
+TEST_F(OpenSearchPipeline, DocumentsGoThroughAnIngestPipelineOnlyIfTheSinkNamesIt) {
+  server_->Call("PUT", "/" + index_, R"({"settings": {"default_pipeline": "missing"}})");
+  const auto write = [&](const std::string& parameters) -> size_t {
+    const auto sink = OpenSink("/" + index_ + parameters);
+    Document document;
+    document.id = "1";
+    document.body = "{}";
+    Batch batch;
+    batch.Add(document);
+    const auto writer = sink->Open(index_, Fence()).value();
+    const auto refused = writer->Write(batch, {}, {});
+    EXPECT_TRUE(refused) << refused.error().ToString();
+    return refused ? refused->size() : 0;
+  };
+  EXPECT_EQ(write(""), 0U);
+  EXPECT_EQ(write("?pipeline=default"), 1U);
+  EXPECT_EQ(write("?pipeline=another"), 1U);
+}
+
 TEST_F(OpenSearchPipeline, MergedCollectionsWithTheSameIdsAreNoticed) {
   const auto migrate = [&](int first_of_b) -> Result<Counts> {
     MemorySource source{30};
