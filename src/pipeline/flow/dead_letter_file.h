@@ -71,7 +71,7 @@ struct LetterPlace {
   std::string position = {};  // of its document in the source, escaped
   bool deleted = false;
   bool follows = false;  // it was read after others of its shard
-  int64_t part = 0;  // as in Document
+  int64_t part = 0;      // as in Document
   // Identifies the failed document within its run: the same in every file, however often it fails
   // and however the rest of the line is edited.
   uint64_t identity = 0;
