@@ -89,7 +89,8 @@ class RemoveRunTest : public ::testing::Test {
   int Records(const std::string& run) {
     int found = 0;
     for (const char* kind : kKinds) {
-      for (const store::Record& record : store_->Scan(kind, run, "", store::kMaxBatch).value()) {
+      const auto records = store_->Scan(kind, run, "", store::kMaxBatch).value();
+      for (const store::Record& record : records) {
         if (record.queue == run) ++found;
       }
     }
