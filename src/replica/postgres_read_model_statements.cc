@@ -55,7 +55,9 @@ PostgresReadModelStatements::PostgresReadModelStatements(const std::string& spac
 void PostgresReadModelStatements::SetTakeOver(const std::string& space) {
   limit_waits = {"limit_waits", "SELECT set_config('lock_timeout', '1s', true)"};
   // Those that have changed checkpoints and wait for their client, which is not there: stopped in
-  // the middle of a batch, or cut off. One that still lives is of an older generation.
+  // the middle of a batch, or cut off. One that still lives is of an older generation. They have
+  // been silent for about as long as this session has waited for their locks; not compared with just
+  // that time, since the two are measured by different clocks.
   end_stalled = {
       "end_stalled",
       sql::InPgSchema(
@@ -65,7 +67,7 @@ void PostgresReadModelStatements::SetTakeOver(const std::string& space) {
           "l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND "
           "l.relation = '$S.checkpoints'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted "
           "AND a.pid <> pg_backend_pid() AND a.wait_event = 'ClientRead' AND "
-          "clock_timestamp() - a.state_change > interval '1 second' ORDER BY 1",
+          "clock_timestamp() - a.state_change > interval '500 milliseconds' ORDER BY 1",
           space)};
 }
 
