@@ -25,21 +25,21 @@ struct GlobalNames {
 
 void AddCommands(Command& app, Context& context) {
   AddMigrateCommand(app, context);
-  AddPlanCommand(app, context);
-  AddRunCommands(app, context);
   AddWorkerCommand(app, context);
   AddWorkCommand(app, context);
-  AddServeCommand(app, context);
-  AddDemoCommand(app, context);
-  AddDoctorCommand(app, context);
-  AddEventsCommand(app, context);
-  AddReplicaCommand(app, context);
-  AddSimCommand(app, context);
   AddVerifyCommand(app, context);
   AddMetadataCommand(app, context);
   AddSnapshotCommand(app, context);
+  AddPlanCommand(app, context);
+  AddRunCommands(app, context);
   AddStatesCommand(app, context);
+  AddEventsCommand(app, context);
+  AddReplicaCommand(app, context);
+  AddServeCommand(app, context);
+  AddDoctorCommand(app, context);
   AddCompletionsCommand(app, context);
+  AddDemoCommand(app, context);
+  AddSimCommand(app, context);
 }
 
 void AddGlobalOptions(Command& app, Context& context, GlobalNames& names) {

@@ -8,7 +8,7 @@ namespace muster::cli {
 
 void AddCompletionsCommand(Command& app, Context& context) {
   Command command = app.AddCommand("completions", "Print completions for a shell");
-  command.Group("Set up and check");
+  command.Group("Operate");
   command.Footer(
       "  source <(muster completions bash)           # in ~/.bashrc\n"
       "  source <(muster completions zsh)            # in ~/.zshrc, after compinit\n"

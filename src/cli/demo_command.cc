@@ -324,7 +324,7 @@ Result<int> RunWorkerProcess(const DemoOptions& options, Context& context) {
 void AddDemoCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("demo", "Watch a migration get killed, fail, and resume where it stopped");
-  command.Group("Set up and check");
+  command.Group("Operate");
   auto options = std::make_shared<DemoOptions>();
   command.AddFlag("--keep", options->keep, "Keep the demo's files");
   command.Footer("  muster demo\n  muster demo work --keep --progress=plain");

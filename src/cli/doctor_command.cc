@@ -78,7 +78,7 @@ Result<int> RunDoctor(Context& context) {
 
 void AddDoctorCommand(Command& app, Context& context) {
   Command command = app.AddCommand("doctor", "Check the store and this machine, and suggest fixes");
-  command.Group("Set up and check");
+  command.Group("Operate");
   command.Footer(
       "  muster doctor\n"
       "  muster doctor --store 'postgresql://me:${file:/run/secrets/db}@db.example/app'");

@@ -214,7 +214,7 @@ void AddFollowOptions(Command& command, EventsFollowOptions& follow) {
 void AddEventsCommand(Command& app, Context& context) {
   Command command = app.AddCommand(
       "events", "Append to an event log, read it, or fill it with a database's changes");
-  command.Group("Keep data moving");
+  command.Group("Follow changes");
   auto options = std::make_shared<EventsOptions>();
   command.AddOption("ACTION", options->action, "What to do; append reads JSON lines from stdin")
       .Required()

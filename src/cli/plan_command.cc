@@ -234,7 +234,7 @@ class PlanRun {
 void AddPlanCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("plan", "Check, explain, draw, compile and compare ranked plans");
-  command.Group("Move data");
+  command.Group("Run plans and state machines");
   auto options = std::make_shared<PlanCommandOptions>();
   command.AddOption("ACTION", options->action, "What to do")
       .Required()

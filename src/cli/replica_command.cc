@@ -44,7 +44,7 @@ Result<OpenReplica> OpenReplica::Open(const ReplicaCommandOptions& options, Cont
 void AddReplicaCommand(Command& app, Context& context) {
   Command command = app.AddCommand(
       "replica", "Run projections of an event log in sets of workers that scale together");
-  command.Group("Keep data moving");
+  command.Group("Follow changes");
   auto options = std::make_shared<ReplicaCommandOptions>();
   command.AddOption("ACTION", options->action, "What to do")
       .Required()

@@ -289,7 +289,7 @@ using Method = Result<int> (RunCommand::*)();
 Command AddOne(Command& app, Context& context, const char* name, const char* description,
                const std::shared_ptr<RunCommandOptions>& options, Method method) {
   Command command = app.AddCommand(name, description);
-  command.Group("Move data");
+  command.Group("Run plans and state machines");
   command.Action(context,
                  [options, &context, method] { return (RunCommand(*options, context).*method)(); });
   return command;

@@ -64,7 +64,7 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
 void AddServeCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("serve", "Serve the dashboard, its API and metrics for Prometheus");
-  command.Group("Migrate");
+  command.Group("Operate");
   auto options = std::make_shared<ServeCommandOptions>();
   serve::DashboardOptions& dashboard = options->dashboard;
   command.AddOption("--store", dashboard.site.stores, "What to show; may be repeated")

@@ -193,7 +193,7 @@ class SimRun {
 void AddSimCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("sim", "Run the coordination code in a simulated world full of faults");
-  command.Group("Set up and check");
+  command.Group("Operate");
   auto options = std::make_shared<SimOptions>();
   command.AddOption("--workload", options->workload, "Which scenario; all by default")
       .TypeName("NAME");

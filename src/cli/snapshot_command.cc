@@ -136,7 +136,7 @@ void AddCreate(Command& command, Context& context) {
 void AddSnapshotCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("snapshot", "Take snapshots of a cluster, and read them without it");
-  command.Group("Look at data");
+  command.Group("Move data");
   command.RequireCommand();
   auto options = std::make_shared<SnapshotOptions>();
   const auto add = [&](const std::string& action, const std::string& about) {

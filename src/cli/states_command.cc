@@ -213,7 +213,7 @@ class StatesRun {
 void AddStatesCommand(Command& app, Context& context) {
   Command command =
       app.AddCommand("states", "Check, run and follow state machines in Amazon States Language");
-  command.Group("Run");
+  command.Group("Run plans and state machines");
   auto options = std::make_shared<StatesCommandOptions>();
   command.AddOption("ACTION", options->action, "What to do")
       .Required()

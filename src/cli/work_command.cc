@@ -297,7 +297,7 @@ class WorkCommand {
 
 void AddWorkCommand(Command& app, Context& context) {
   Command command = app.AddCommand("work", "Inspect and control shared work");
-  command.Group("Migrate");
+  command.Group("Move data");
   command.RequireCommand();
   auto options = std::make_shared<WorkCommandOptions>();
   const auto add = [&](const std::string& name, const std::string& about,

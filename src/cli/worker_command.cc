@@ -342,7 +342,7 @@ class WorkerCommand {
 
 void AddWorkerCommand(Command& app, Context& context) {
   Command command = app.AddCommand("worker", "Join a migration shared by any number of workers");
-  command.Group("Migrate");
+  command.Group("Move data");
   auto options = std::make_shared<WorkerCommandOptions>();
   AddPipelineOptions(command, options->flow);
   command
