@@ -47,6 +47,10 @@ MUSTER_EXPORT Status CheckAwsAccess(Env& env, std::stop_token stop);
 // loaded.
 MUSTER_EXPORT Status CheckTransforms();
 
+// Checks that muster:transform can load rows into this target: a database that does not exist, or
+// cannot be used, is an error. One that does not answer now is none, since a task waits for it.
+MUSTER_EXPORT Status CheckTransformTarget(const std::string& url, Env& env);
+
 // A notification that a run has sent.
 struct SentNotification {
   std::string target;  // may hold secret references, never secrets

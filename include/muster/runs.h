@@ -233,8 +233,9 @@ struct RankProgress {
   int64_t expected_rows = 0;  // by the plan, and by what was extracted
   double rows_per_s = 0;      // since it began, or was resumed
   // Until it ends, by the rows that are left and the rate so far: the rank's own, or before it has
-  // one that of the run. None: unknown.
+  // one that of the run. None: unknown, also while a task waits to be retried.
   std::optional<double> left_s = {};
+  std::optional<WallTime> next_retry = {};  // the first one that a task waits for
 
   bool operator==(const RankProgress&) const = default;
 };

@@ -91,6 +91,11 @@ void Progress::Note(std::string_view note) {
   note_ = Printable(Redact(note));
 }
 
+void Progress::Estimate(bool shown) {
+  const MutexLock lock(mutex_);
+  estimates_ = shown;
+}
+
 void Progress::Say(std::string_view event) {
   const MutexLock lock(mutex_);
   if (finished_ || mode_ == ProgressMode::kNone) return;
@@ -146,7 +151,7 @@ std::string Progress::PlainLine(double rate) const {
   uint64_t done = std::min(done_, total_);
   line += std::to_string(done_) + " of " + std::to_string(total_) + " (" +
           std::to_string(done * 100 / total_) + "%), " + FormatRate(rate);
-  if (done < total_ && rate > 0) {
+  if (done < total_ && rate > 0 && estimates_) {
     line += ", " + FormatSeconds(static_cast<uint64_t>(static_cast<double>(total_ - done) / rate)) +
             " left";
   }

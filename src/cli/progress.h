@@ -45,6 +45,9 @@ class Progress {
   // Adds a note to what is shown from now on; empty: none.
   void Note(std::string_view note);
 
+  // Whether to show the time left. Not while the job waits: by the average rate it would only grow.
+  void Estimate(bool shown);
+
   // Prints an event on a line above the bar; as JSON {"event":…}.
   void Say(std::string_view event);
 
@@ -68,6 +71,7 @@ class Progress {
   uint64_t earlier_ GUARDED_BY(mutex_) = 0;
   uint64_t done_ GUARDED_BY(mutex_) = 0;
   uint64_t total_ GUARDED_BY(mutex_);
+  bool estimates_ GUARDED_BY(mutex_) = true;
   bool finished_ GUARDED_BY(mutex_) = false;
   MonoTime started_;
   MonoTime next_ GUARDED_BY(mutex_);

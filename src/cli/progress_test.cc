@@ -50,6 +50,19 @@ TEST_F(ProgressTest, WhatEarlierProcessesDidIsNoPartOfTheRate) {
   EXPECT_EQ(out_.str(), "copy: 900 of 2000 (45%), 0.0/s\n");
 }
 
+TEST_F(ProgressTest, TheTimeLeftIsNotEstimatedWhileTheJobWaits) {
+  Progress progress(ProgressMode::kPlain, out_, env_, "run", 200, [] { return 80; });
+  progress.Estimate(false);
+  Pass(5000);
+  progress.Update(50);
+  EXPECT_EQ(out_.str(), "run: 50 of 200 (25%), 10/s\n");
+  out_.str("");
+  progress.Estimate(true);
+  Pass(5000);
+  progress.Update(100);
+  EXPECT_EQ(out_.str(), "run: 100 of 200 (50%), 10/s, 10s left\n");
+}
+
 TEST_F(ProgressTest, TheBarIsRedrawnInPlaceAndFitsTheTerminal) {
   int width = 60;
   Progress progress(ProgressMode::kTty, out_, env_, "copy", 200, [&] { return width; });

@@ -78,7 +78,9 @@ class RunCommand {
     MUSTER_ASSIGN(start.plan.variables, Pairs("--set", options_.variables));
     MUSTER_ASSIGN(const auto summary, Check(options_.file, start.plan));
     MUSTER_ASSIGN(start.inputs, Pairs("--input", options_.inputs));
-    MUSTER_TRY(CheckProfile(summary.profile, options_.file, start.plan, start.inputs));
+    MUSTER_ASSIGN(const std::string target,
+                  CheckProfile(summary.profile, options_.file, start.plan, start.inputs));
+    MUSTER_TRY(CheckTarget(target));
     MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(start.folder, WorkingFolder());
     MUSTER_ASSIGN(const RunState run, engine_->Start(options_.file, start));
@@ -187,18 +189,27 @@ class RunCommand {
 
   // What tasks would otherwise notice only when it is their turn, perhaps hours later. Without
   // credentials of AWS every call would fail, and be retried for minutes.
-  Status CheckProfile(const plan::PlanSummary::Profile& profile, const std::string& path,
-                      const plan::PlanOptions& options,
-                      const std::map<std::string, std::string>& inputs) {
+  // Returns the URL that scripts load into.
+  Result<std::string> CheckProfile(const plan::PlanSummary::Profile& profile,
+                                   const std::string& path, const plan::PlanOptions& options,
+                                   const std::map<std::string, std::string>& inputs) {
     if (profile.kind != plan::ProfileKind::kAws) {
       MUSTER_TRY(task::CheckTransforms());
-      return plan::CheckPlanSecrets(path, options, inputs);
+      return plan::ResolvePlanTarget(path, options, inputs);
     }
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
-    if (ready) return {};
+    if (ready) return "";
     Error error = ready.error().Within("the profile " + profile.name + " runs on AWS");
     if (error.hint.empty()) error.hint = "see the profiles of the plan: --profile chooses one";
     return error;
+  }
+
+  // A target that is missing would fail only after the extraction. Not for a resumed run, whose
+  // relative paths start at the folder of its first start.
+  Status CheckTarget(const std::string& url) {
+    if (url.empty()) return {};
+    const Status ready = task::CheckTransformTarget(url, context_.env);
+    return ready ? ready : ready.error().Within("the target of the plan");
   }
 
   // Opens the store and what drives runs on it; the plan of this name, if there is one.

@@ -1,5 +1,6 @@
 #include "cli/run_follower.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,6 +26,7 @@ Json RankJson(const plan::RankProgress& rank) {
             {"rows", rank.rows},
             {"expected_rows", rank.expected_rows},
             {"rows_per_second", std::round(rank.rows_per_s)}};
+  if (rank.next_retry) json["next_retry"] = FormatTimestamp(*rank.next_retry);
   if (rank.left_s) json["eta_s"] = std::ceil(*rank.left_s);
   return json;
 }
@@ -36,6 +38,7 @@ std::string TextOf(const plan::RankProgress& rank) {
   // First, so that a narrow terminal does not cut it off.
   if (rank.left_s)
     text += FormatSeconds(static_cast<uint64_t>(std::ceil(*rank.left_s))) + " left, ";
+  if (rank.next_retry) text += "next retry at " + FormatTimestamp(*rank.next_retry) + ", ";
   text += std::to_string(rank.done) + " of " + std::to_string(rank.tasks) + " tasks, " +
           std::to_string(rank.rows) + " of " + std::to_string(rank.expected_rows) + " rows";
   if (rank.rows_per_s > 0) text += ", " + std::to_string(std::llround(rank.rows_per_s)) + " rows/s";
@@ -74,6 +77,8 @@ Status RunFollower::Look() {
   for (const plan::RankProgress& rank : progress.running)
     note += (note.empty() ? "" : "; ") + TextOf(rank);
   progress_.Note(note);
+  const auto waits = [](const plan::RankProgress& rank) { return rank.next_retry.has_value(); };
+  progress_.Estimate(std::ranges::none_of(progress.running, waits));
   // Those of earlier attempts, and of a run that another process drives.
   const bool is_first = !std::exchange(has_looked_, true);
   if (is_first && (run.attempt > 1 || events_ == Events::kNone)) {

@@ -53,14 +53,15 @@ std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOption
   return ReadPlan(path, options.variables).problems;
 }
 
-Status CheckPlanSecrets(const std::string& path, const PlanOptions& options,
-                        const std::map<std::string, std::string>& inputs) {
+Result<std::string> ResolvePlanTarget(const std::string& path, const PlanOptions& options,
+                                      const std::map<std::string, std::string>& inputs) {
   MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
   MUSTER_ASSIGN(const Profile* const profile, plan.FindProfile(options.profile));
-  if (profile->kind != ProfileKind::kLocal) return {};
+  if (profile->kind != ProfileKind::kLocal) return "";
   std::vector<std::pair<std::string, std::string>> places{
       {"source", profile->source}, {"target", profile->target}, {"staging", profile->staging}};
   for (const std::string& target : profile->notify) places.emplace_back("notify", target);
+  std::string target;
   for (const auto& [name, text] : places) {
     const Names::Filled filled = Names(plan).Fill(text, inputs);
     const std::string where = path + ": " + name + " of profile " + profile->name;
@@ -70,13 +71,19 @@ Status CheckPlanSecrets(const std::string& path, const PlanOptions& options,
     const auto pieces = written > 0 ? filled.pieces : std::vector<std::string>();
     if (const Status own = CheckSecretOrigin(filled.text, pieces); !own)
       return own.error().Within(where);
-    if (written == 0) continue;
-    if (const Status plain = CheckSecretFillings(filled.text, pieces); !plain)
-      return plain.error().Within(where);
-    if (const auto resolved = ExpandSecrets(filled.text); !resolved)
-      return resolved.error().Within(where);
+    std::string resolved = filled.text;
+    if (written > 0) {
+      if (const Status plain = CheckSecretFillings(filled.text, pieces); !plain)
+        return plain.error().Within(where);
+      auto expanded = ExpandSecrets(filled.text);
+      if (!expanded) return expanded.error().Within(where);
+      resolved = *std::move(expanded);
+    }
+    if (name == "target") target = std::move(resolved);
   }
-  return {};
+  const bool is_complete = std::ranges::all_of(
+      plan.inputs, [&](const auto& input) { return input.second || inputs.contains(input.first); });
+  return is_complete && !plan.scripts.empty() ? target : "";
 }
 
 Result<PlanSummary> SummarizePlan(const std::string& path, const PlanOptions& options) {

@@ -40,6 +40,9 @@ RunProgress ProgressOf(const RunReport& report, const LiveRun& live, WallTime no
       one.rows += rows;
       one.expected_rows += done ? rows : std::max(rows, task.expected_rows);
       const bool before = task.stop && live.since && *task.stop <= *live.since;
+      if (task.retry) {
+        one.next_retry = std::min(one.next_retry.value_or(task.retry->next), task.retry->next);
+      }
       if (task.start && !before) pace.Add({rows, live.SinceOr(*task.start)});
     }
     progress.tasks += one.tasks;
@@ -52,7 +55,7 @@ RunProgress ProgressOf(const RunReport& report, const LiveRun& live, WallTime no
   for (RankProgress& rank : progress.running) {
     const double rate = rank.rows_per_s > 0 ? rank.rows_per_s : run.PerSecond(now);
     const auto left = static_cast<double>(rank.expected_rows - rank.rows);
-    if (rate > 0 && left > 0) rank.left_s = left / rate;
+    if (rate > 0 && left > 0 && !rank.next_retry) rank.left_s = left / rate;
   }
   return progress;
 }

@@ -52,6 +52,19 @@ TEST(RunProgress, BeforeARankHasARateThatOfTheRunCounts) {
   EXPECT_FALSE(ProgressOf({.ranks = {second}}, {}, kStart + seconds(20)).running[0].left_s);
 }
 
+TEST(RunProgress, ThereIsNoTimeLeftWhileATaskWaitsForItsRetry) {
+  RankReport rank{.number = 1, .name = "", .state = PartState::kRunning};
+  rank.tasks = {Task("A", PartState::kSucceeded, 100), Task("B", PartState::kRunning, 100),
+                Task("C", PartState::kRunning, 100)};
+  rank.tasks[0].start = kStart;
+  rank.tasks[1].retry = {.failed = 1, .of = 3, .next = kStart + seconds(90)};
+  rank.tasks[2].retry = {.failed = 1, .of = 3, .next = kStart + seconds(60)};
+  const auto progress = ProgressOf({.ranks = {rank}}, {}, kStart + seconds(10));
+  ASSERT_EQ(progress.running.size(), 1U);
+  EXPECT_FALSE(progress.running[0].left_s);
+  EXPECT_EQ(progress.running[0].next_retry, kStart + seconds(60));
+}
+
 TEST(RunProgress, TimeWithoutADriverDoesNotCount) {
   RankReport rank{.number = 1, .name = "", .state = PartState::kRunning};
   rank.tasks = {Task("A", PartState::kSucceeded, 900), Task("B", PartState::kRunning, 600)};
