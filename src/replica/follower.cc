@@ -91,8 +91,18 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   log_checked_ = false;
   is_stale_ = true;
   MUSTER_TRY(ReloadParked());
-  is_stale_ = false;
+  is_stale_ = KnowsHalfASwap();
   return {};
+}
+
+// A swap of versions hands over the side effects of all slots at once. If a follower may do them in
+// some of its slots and not in others, it knows the former from after a swap and the latter from
+// before one, or the other way round. It would read only those with side effects, for ever.
+bool Follower::KnowsHalfASwap() const {
+  const auto always = std::count_if(owned_.begin(), owned_.end(), [&](const auto& owned) {
+    return EffectsUntil(owned.second) == kEffectsAlways;
+  });
+  return always != 0 && always != std::ssize(owned_);
 }
 
 int64_t Follower::EffectsUntil(const Owned& owned) const {
@@ -174,6 +184,10 @@ Status Follower::Refresh() {
   }
   log_checked_ = false;
   MUSTER_TRY(ReloadParked());
+  if (KnowsHalfASwap()) {
+    return Error{Code::kUnavailable, "the versions of '" + instance_.projection +
+                                         "' were swapped while its checkpoints were read"};
+  }
   is_stale_ = false;
   return {};
 }

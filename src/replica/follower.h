@@ -131,6 +131,7 @@ class Follower {
   static std::string ReasonOf(const Error& error);
 
   int64_t EffectsUntil(const Owned& owned) const;
+  bool KnowsHalfASwap() const;
   bool HasEffectsLeft() const;
   bool HasEffects(const events::Event& event) const;
   Status UseProcessor(bool side_effects);

@@ -184,6 +184,21 @@ TEST_F(FollowerTest, ParkedStreamsAreLoadedAgainIfThatFailedAfterALostReply) {
   EXPECT_EQ(Parked()[0].versions, (std::vector<int64_t>{1, 2, 3}));
 }
 
+TEST_F(FollowerTest, SlotsKeptFromBeforeASwapAreReadBesideThoseTakenOverAfterIt) {
+  const auto swap = [&](int from, int to) {
+    auto transaction = *model.Begin();
+    ASSERT_TRUE(model.Swap(*transaction, {kInstance.set, kInstance.projection, from}, to, 2));
+  };
+  ASSERT_TRUE(model.TakeOver({kInstance.set, kInstance.projection, 2}, 1, kSlots));
+  swap(1, 2);
+  ASSERT_TRUE(follower->Own({0}, 2, false));
+  swap(2, 1);
+  ASSERT_TRUE(follower->Own(kSlots, 3, true));
+  for (int i = 0; i < 10; ++i) Append("s" + std::to_string(i) + "-", 1);
+  StepUntilIdle();
+  EXPECT_EQ(Handled('s').size(), 10u);
+}
+
 TEST_F(FollowerTest, ALogThatHasLostWhatAnotherWorkerHandledHaltsThisOneToo) {
   Append("s", 1);
   StepUntilIdle();
