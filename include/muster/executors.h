@@ -47,9 +47,9 @@ MUSTER_EXPORT Status CheckAwsAccess(Env& env, std::stop_token stop);
 // loaded.
 MUSTER_EXPORT Status CheckTransforms();
 
-// Checks that muster:transform can load rows into this target: a database that does not exist, or
-// cannot be used, is an error. One that does not answer now is none, since a task waits for it.
-MUSTER_EXPORT Status CheckTransformTarget(const std::string& url, Env& env);
+// Whether the target that muster:transform loads rows into exists, as far as this can be known
+// without connecting to it: a SQLite file.
+MUSTER_EXPORT Status CheckTransformTarget(const std::string& url);
 
 // A notification that a run has sent.
 struct SentNotification {

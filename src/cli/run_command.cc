@@ -195,7 +195,7 @@ class RunCommand {
                                    const std::map<std::string, std::string>& inputs) {
     if (profile.kind != plan::ProfileKind::kAws) {
       MUSTER_TRY(task::CheckTransforms());
-      return plan::ResolvePlanTarget(path, options, inputs);
+      return plan::CheckPlanSecrets(path, options, inputs);
     }
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
     if (ready) return "";
@@ -208,7 +208,7 @@ class RunCommand {
   // relative paths start at the folder of its first start.
   Status CheckTarget(const std::string& url) {
     if (url.empty()) return {};
-    const Status ready = task::CheckTransformTarget(url, context_.env);
+    const Status ready = task::CheckTransformTarget(url);
     return ready ? ready : ready.error().Within("the target of the plan");
   }
 

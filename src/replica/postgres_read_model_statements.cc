@@ -56,8 +56,8 @@ void PostgresReadModelStatements::SetTakeOver(const std::string& space) {
   limit_waits = {"limit_waits", "SELECT set_config('lock_timeout', '1s', true)"};
   // Those that have changed checkpoints and wait for their client, which is not there: stopped in
   // the middle of a batch, or cut off. One that still lives is of an older generation. They have
-  // been silent for about as long as this session has waited for their locks; not compared with just
-  // that time, since the two are measured by different clocks.
+  // been silent for about as long as this session has waited for their locks; not compared with
+  // just that time, since the two are measured by different clocks.
   end_stalled = {
       "end_stalled",
       sql::InPgSchema(

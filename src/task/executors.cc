@@ -10,7 +10,6 @@
 #include "task/data/copy_executor.h"
 #include "task/data/reconcile_executor.h"
 #include "task/data/transform_executor.h"
-#include "task/data/transform_target.h"
 #include "task/notify/notify_executor.h"
 #include "task/notify/outbox.h"
 
@@ -76,11 +75,5 @@ Result<std::vector<SentNotification>> ReadNotifications(store::Store& store, con
 }
 
 Status CheckTransforms() { return sql::DuckDb::CheckLibrary(); }
-
-Status CheckTransformTarget(const std::string& url, Env& env) {
-  const auto target = OpenTransformTarget(url, env);
-  if (!target && !IsTransient(target.error().code)) return target.error();
-  return {};
-}
 
 }  // namespace muster::task

@@ -53,8 +53,8 @@ std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOption
   return ReadPlan(path, options.variables).problems;
 }
 
-Result<std::string> ResolvePlanTarget(const std::string& path, const PlanOptions& options,
-                                      const std::map<std::string, std::string>& inputs) {
+Result<std::string> CheckPlanSecrets(const std::string& path, const PlanOptions& options,
+                                     const std::map<std::string, std::string>& inputs) {
   MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
   MUSTER_ASSIGN(const Profile* const profile, plan.FindProfile(options.profile));
   if (profile->kind != ProfileKind::kLocal) return "";
@@ -71,15 +71,12 @@ Result<std::string> ResolvePlanTarget(const std::string& path, const PlanOptions
     const auto pieces = written > 0 ? filled.pieces : std::vector<std::string>();
     if (const Status own = CheckSecretOrigin(filled.text, pieces); !own)
       return own.error().Within(where);
-    std::string resolved = filled.text;
-    if (written > 0) {
-      if (const Status plain = CheckSecretFillings(filled.text, pieces); !plain)
-        return plain.error().Within(where);
-      auto expanded = ExpandSecrets(filled.text);
-      if (!expanded) return expanded.error().Within(where);
-      resolved = *std::move(expanded);
-    }
-    if (name == "target") target = std::move(resolved);
+    if (name == "target") target = filled.text;
+    if (written == 0) continue;
+    if (const Status plain = CheckSecretFillings(filled.text, pieces); !plain)
+      return plain.error().Within(where);
+    if (const auto resolved = ExpandSecrets(filled.text); !resolved)
+      return resolved.error().Within(where);
   }
   const bool is_complete = std::ranges::all_of(
       plan.inputs, [&](const auto& input) { return input.second || inputs.contains(input.first); });

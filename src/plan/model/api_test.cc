@@ -52,11 +52,13 @@ profiles:
   here: {source: 'a$', target: 'postgresql://me:${env:MUSTER_TEST_PW}@{region}.db/{tenantId}', staging: c}
   there: {kind: aws}
 objects: {A: {rows: 1000}}
-ranks: [{rank: 1, extract: [A]}]
+scripts: {load: {file: load.sql, schema: s, table: a}}
+ranks: [{rank: 1, extract: [A], transform: [load]}]
 )");
   ASSERT_TRUE(CheckPlanFile(path).empty()) << CheckPlanFile(path).front();
   const auto check = [&](const std::string& tenant, const std::string& profile = "here") {
-    return ResolvePlanTarget(path, {.profile = profile}, {{"tenantId", tenant}});
+    return CheckPlanSecrets(path, {.profile = profile},
+                            {{"tenantId", tenant}, {"environment", "dev"}, {"migrationId", "m"}});
   };
   unsetenv("MUSTER_TEST_PW");
   const auto missing = check("t1");
@@ -68,7 +70,7 @@ ranks: [{rank: 1, extract: [A]}]
       << missing.error().ToString();
   EXPECT_TRUE(check("t1", "there"));
   setenv("MUSTER_TEST_PW", "correct horse", 1);
-  EXPECT_EQ(check("t1").value(), "");  // no script loads anything
+  EXPECT_EQ(check("t1").value(), "postgresql://me:${env:MUSTER_TEST_PW}@us-east-1.db/t1");
   EXPECT_NE(check("t1?host=elsewhere").error().message.find("special characters"),
             std::string::npos);
   EXPECT_NE(check("${env:HOME}").error().message.find("came with data"), std::string::npos);

@@ -308,13 +308,16 @@ class SqliteTarget : public TransformTarget {
 
 }  // namespace
 
+Status CheckSqliteTarget(const std::string& path) {
+  if (std::error_code error; std::filesystem::exists(path, error) || error) return {};
+  return Error{Code::kNotFound, "SQLite file " + path + " does not exist",
+               "a transform loads rows into existing tables: create the file with its tables, or "
+               "correct the target of the plan's profile"};
+}
+
 Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path, Env& env,
                                                           const OnWait& on_wait) {
-  if (std::error_code error; !std::filesystem::exists(path, error) && !error) {
-    return Error{Code::kNotFound, "SQLite file " + path + " does not exist",
-                 "a transform loads rows into existing tables: create the file with its tables, or "
-                 "correct the target of the plan's profile"};
-  }
+  MUSTER_TRY(CheckSqliteTarget(path));
   // Opening may have to switch to write-ahead logging, which waits for other connections.
   const WaitWatch watch([&] { return WriteLockOf(path); }, on_wait, env);
   MUSTER_ASSIGN(auto db, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, kWriteLockWait));

@@ -4,6 +4,7 @@
 
 #include "core/secrets.h"
 #include "core/url.h"
+#include "muster/executors.h"
 #include "sql/postgres_uri.h"
 #include "sql/sqlite_url.h"
 
@@ -33,6 +34,13 @@ Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& 
   }
   return Error{Code::kInvalid, "unknown target '" + url.scheme + ":'",
                "use sqlite:FILE or postgresql://USER@HOST/DATABASE"};
+}
+
+Status CheckTransformTarget(const std::string& text) {
+  MUSTER_ASSIGN(const Url url, ParseUrl(text));
+  if (url.scheme != "sqlite") return {};
+  MUSTER_ASSIGN(const std::string path, sql::SqliteFileOf(url, "target"));
+  return CheckSqliteTarget(path);
 }
 
 Status ForEachRow(sql::DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,

@@ -85,6 +85,7 @@ class TransformTarget {
 // By URL, sqlite: or postgresql:; secrets are expanded. `on_wait` gets what a slow call waits for.
 Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& url, Env& env,
                                                              const OnWait& on_wait = {});
+Status CheckSqliteTarget(const std::string& path);
 Result<std::unique_ptr<TransformTarget>> OpenSqliteTarget(const std::string& path, Env& env,
                                                           const OnWait& on_wait);
 Result<std::unique_ptr<TransformTarget>> OpenPostgresTarget(const std::string& uri, Env& env,
