@@ -97,13 +97,14 @@ class PlanWorld {
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
   PlanDrivers drivers_;
-  std::unique_ptr<SimFiles> files_;  // where notifications go, if not to a service
-  std::set<std::string> recorded_;   // lines that the file was said to have
-  int64_t target_down_ = 0;          // how many notifications are refused, before it stays up
-  std::set<std::string> started_;    // tokens whose start was stored
-  std::set<std::string> reached_;    // tokens that a service has seen
-  std::set<std::string> done_;       // keys of tasks that have succeeded
-  std::set<std::string> late_;       // those that did after a cancel
+  std::unique_ptr<SimFiles> files_;    // where notifications go, if not to a service
+  std::set<std::string> recorded_;     // lines that the file was said to have
+  int64_t target_down_ = 0;            // how many notifications are refused, before it stays up
+  std::set<std::string> started_;      // tokens whose start was stored
+  std::set<std::string> reached_;      // tokens that a service has seen
+  std::set<std::string> done_;         // keys of tasks that have succeeded
+  std::set<std::string> late_;         // those that did after a cancel
+  std::set<std::string> late_starts_;  // tokens that were begun when their task had succeeded
   // Scripts that succeeded without an object, as a plan that continues allows, by execution: the
   // next attempt must run them again.
   std::map<std::string, std::set<std::string>> provisional_;

@@ -275,7 +275,10 @@ Status Driver::Commit(Drive& drive) {
 }
 
 Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
+  // Before it is known which leases last: what is written now lasts no longer than from here on.
+  const MonoTime asked = env_.MonoNow();
   std::vector<Holder::Pending> pending;
+  std::vector<bool> together;
   std::vector<store::Change> changes;
   for (auto& drive : drives) {
     const bool returned = drive->due.kind == store::Due::Kind::kUnchanged;
@@ -283,19 +286,21 @@ Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
                           ? drive->holder.PrepareReturn()
                           : drive->holder.Prepare(drive->due, drive->release, drive->deferred));
     if (returned) drive->next = Next::kRest;
-    // A record with parts is written on its own, after them.
-    if (pending.back().parts.empty()) changes.push_back(pending.back().ToChange());
+    // A record with parts is written on its own, after them. Past its deadline none is: the
+    // execution may have been ended, and its work begun anew, without a change of this record.
+    const bool late = drive->holder.Expired();
+    together.push_back(pending.back().parts.empty() && !late);
+    if (together.back()) changes.push_back(pending.back().ToChange());
   }
   std::vector<store::Written> answers;
-  const MonoTime asked = env_.MonoNow();
   if (changes.size() > 1) {
     auto written = store_.Write(changes);
     if (written) answers = *std::move(written);
   }
   size_t answer = 0;
   for (size_t i = 0; i < drives.size(); ++i) {
-    const bool together = pending[i].parts.empty() && answer < answers.size();
-    const store::Written written = together ? answers[answer++] : store::Written{};
+    const store::Written written =
+        together[i] && answer < answers.size() ? answers[answer++] : store::Written{};
     if (written.applied) {
       drives[i]->holder.Applied(std::move(pending[i]), written.version, asked);
       continue;

@@ -14,6 +14,7 @@
 
 #include "core/json.h"
 #include "core/json_equal.h"
+#include "core/virtual_env.h"
 #include "store/store_wrapper.h"
 
 namespace muster::states {
@@ -550,6 +551,46 @@ TEST_F(StatesTest, AStopEndsBranchesThatTheirParentHasNotCounted) {
     EXPECT_EQ(unnoticed, 0);
     states_.reset();
   }
+}
+
+// Its process stands still for an hour after the first claim of several flows.
+class SlowClaim final : public store::StoreWrapper {
+ public:
+  SlowClaim(store::Store& inner, VirtualEnv& env) : StoreWrapper(inner), env_(env) {}
+
+  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
+    auto claimed = inner().Claim(request);
+    is_late_ = !slept && claimed && claimed->size() > 1;
+    if (is_late_) env_.Pass(std::chrono::hours(1));
+    slept |= is_late_;
+    return claimed;
+  }
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    if (is_late_) ++late_writes;
+    return inner().Write(changes);
+  }
+
+  bool slept = false;
+  int late_writes = 0;
+
+ private:
+  VirtualEnv& env_;
+  bool is_late_ = false;  // what it has claimed last
+};
+
+TEST_F(StatesTest, NothingIsWrittenPastTheLeasesOfFlowsClaimedTogether) {
+  VirtualEnv env;
+  const auto store = store::OpenStore("memory:", env).value();
+  SlowClaim slow(*store, env);
+  FakeExecutor executor(Echo);
+  states_ = std::make_unique<States>(slow, std::vector<TaskExecutor*>{&executor}, Quick(), env);
+  Start(
+      R"("M":{"Type":"Map","End":true,"ItemProcessor":{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}})",
+      "M", "[1,2,3,4,5,6,7,8]");
+  EXPECT_EQ(Finish("run", 1).status, ExecutionStatus::kSucceeded);
+  EXPECT_TRUE(slow.slept);
+  EXPECT_EQ(slow.late_writes, 0);
+  states_.reset();
 }
 
 TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
