@@ -76,8 +76,8 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   }
   MUSTER_ASSIGN(const auto states, model_.TakeOver(instance_, generation, fresh));
   for (const SlotState& state : states) {
-    owned[state.slot] = {state.generation, state.position, state.position, state.effects_until,
-                         state.mark};
+    owned[state.slot] = {state.generation,    state.position, state.position,
+                         state.effects_until, state.mark,     state.mark};
   }
   if (PLANTED_BUG(per_partition_checkpoints) && !slots.empty()) {
     // One checkpoint for all slots of a partition, stored under the partition's first slot.
@@ -152,15 +152,18 @@ Result<events::EventPage> Follower::NextPage(bool side_effects) {
   return page;
 }
 
-// The slots of this page contain nothing more up to that position.
-bool Follower::HasRead(int64_t position, bool side_effects) {
+// The slots of this page contain nothing more up to its end.
+bool Follower::HasRead(const events::EventPage& page, bool side_effects) {
   bool moved = false;
   for (auto& [slot, owned] : owned_) {
     const int64_t until = EffectsUntil(owned);
     if (side_effects && owned.read >= until) continue;
-    const int64_t read = side_effects ? std::min(position, until) : position;
-    moved |= owned.read < read;
-    owned.read = std::max(owned.read, read);
+    const int64_t read = side_effects ? std::min(page.read_to, until) : page.read_to;
+    if (owned.read >= read) continue;
+    moved = true;
+    owned.read = read;
+    // Short of the page's end, the mark of an earlier position stays: it is true as well.
+    if (read == page.read_to && page.end.position != 0) owned.read_mark = page.end;
   }
   return moved;
 }
@@ -179,7 +182,7 @@ Status Follower::Refresh() {
       owned.stored = state.position;
       owned.read = state.position;
       owned.effects_until = state.effects_until;
-      owned.mark = state.mark;
+      owned.mark = owned.read_mark = state.mark;
     }
   }
   log_checked_ = false;
@@ -266,7 +269,7 @@ Status Follower::ReadPage() {
 }
 
 bool Follower::EndPage() {
-  const bool moved = HasRead(page_->read_to, page_effects_);
+  const bool moved = HasRead(*page_, page_effects_);
   page_.reset();
   return moved;
 }
@@ -294,7 +297,10 @@ Status Follower::Commit(Transaction& transaction, const ReadModelProgress& progr
     Owned& owned = owned_[move.slot];
     owned.stored = move.to;
     if (move.mark.position != 0) owned.mark = move.mark;
-    owned.read = std::max(owned.read, move.to);
+    if (owned.read < move.to) {
+      owned.read = move.to;
+      owned.read_mark = move.mark;
+    }
     pulse_.handled += move.handled;
   }
   pulse_.handled += std::ssize(progress.replayed) - std::ssize(progress.parked);
@@ -305,15 +311,14 @@ Status Follower::Flush() {
   ReadModelProgress progress;
   for (const auto& [slot, owned] : owned_) {
     if (owned.read <= owned.stored) continue;
-    progress.moves.push_back(
-        {slot, owned.generation, owned.stored, owned.read, 0, 0, owned.effects_until});
+    // As the log was when the slot was read. Asking it now could give the mark of an event that
+    // came since it was restored.
+    progress.moves.push_back({slot, owned.generation, owned.stored, owned.read, 0, 0,
+                              owned.effects_until, 0, owned.read_mark});
   }
   flushed_ = env_.MonoNow();
   MUSTER_TRY(CheckLog());
   if (progress.moves.empty()) return {};
-  // As the log was when the slots were read. Asking it now could give the mark of an event that
-  // came since it was restored.
-  for (SlotMove& move : progress.moves) move.mark = read_;
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   Status flushed = Commit(*transaction, progress);
   if (!flushed && flushed.error().code == Code::kLeaseLost) return Refresh();

@@ -115,7 +115,8 @@ class Follower {
     int64_t stored = 0;  // the checkpoint
     int64_t read = 0;    // the slot has no events between the checkpoint and here
     int64_t effects_until = kEffectsByVersion;
-    events::EventMark mark = {};  // of the checkpoint
+    events::EventMark mark = {};       // of the checkpoint
+    events::EventMark read_mark = {};  // of the log's last event at or before `read`, if known
   };
 
   static constexpr int kMaxHangs = 2;
@@ -138,7 +139,7 @@ class Follower {
   ParkedEvent AsParked(const events::Event& event) const;
   std::vector<events::SlotPosition> Positions(bool side_effects) const;
   Result<events::EventPage> NextPage(bool side_effects);
-  bool HasRead(int64_t position, bool side_effects);
+  bool HasRead(const events::EventPage& page, bool side_effects);
   Status Refresh();
   Status CheckLog();
   Result<bool> HasWhatWasRead();
