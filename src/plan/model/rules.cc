@@ -24,7 +24,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// One run over a plan.
+// One check of a plan.
 class Rules {
  public:
   Rules(const Plan& plan, Problems& problems) : plan_(plan), problems_(problems), order_(plan) {}
@@ -122,7 +122,7 @@ class Rules {
         }
       }
     }
-    // SQL does not tell them apart, and neither do some file systems.
+    // SQL treats such names as equal, and so do some file systems.
     std::map<std::string, std::string> folded;
     for (const auto& [name, object] : plan_.objects) {
       if (!extracts_.contains(name)) problems_.Add(object.position, "no rank extracts " + name);
@@ -159,7 +159,7 @@ class Rules {
     }
   }
 
-  // Only what a script reads can arrive by it.
+  // A script can only load rows that it reads.
   void CheckCounts(const TransformTask& script, size_t rank) {
     if (!script.counts) return;
     const auto reads = plan_.ReadBy(script, plan_.ranks[rank]);
@@ -233,7 +233,7 @@ class Rules {
     }
   }
 
-  // A run would notice only when it uses the text, perhaps after hours of extraction.
+  // A run would only notice when it uses the text, perhaps after hours of extraction.
   void CheckReferenceForms(const std::string& text, const Profile& profile) {
     for (const std::string& literal : LiteralsOf(text)) {
       const Status known = CheckSecretForms(literal);
