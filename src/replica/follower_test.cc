@@ -184,7 +184,7 @@ TEST_F(FollowerTest, ParkedStreamsAreLoadedAgainIfThatFailedAfterALostReply) {
   EXPECT_EQ(Parked()[0].versions, (std::vector<int64_t>{1, 2, 3}));
 }
 
-TEST_F(FollowerTest, ALogThatHasLostWhatAnotherWorkerHandledHaltsThisOneToo) {
+TEST_F(FollowerTest, LogThatLostEventsOfAnotherWorkerHaltsThisOneToo) {
   Append("s", 1);
   StepUntilIdle();
   const int handled = (*model.Slots(kInstance))[0].position != 0 ? 0 : 1;
@@ -245,7 +245,7 @@ TEST_F(FollowerTest, NothingIsHandledOnceTheLogWasRestoredAndHasGrownPastTheChec
 }
 
 // Its slot was read to the end of the log, but its checkpoint has not moved: it has lost nothing.
-TEST_F(FollowerTest, WhatWasReadBeyondACheckpointIsReadAgainFromARestoredLog) {
+TEST_F(FollowerTest, EventsBeyondACheckpointAreReadAgainFromARestoredLog) {
   const int idle = 1 - events::SlotOf("s", 2);
   Append("s", 3);
   ASSERT_TRUE(follower->Own({idle}, 2, false));
@@ -288,7 +288,7 @@ TEST_F(FollowerTest, EventsThatAnotherLibraryDeletedAreNotMissed) {
   EXPECT_EQ(Handled('t').size(), 1u);
 }
 
-TEST_F(FollowerTest, ATableThatEndsBeforeACheckpointIsWaitedFor) {
+TEST_F(FollowerTest, FollowerWaitsForATableThatEndsBeforeACheckpoint) {
   log->keeps_events = false;
   Append("s", 3);
   StepUntilIdle();
@@ -323,7 +323,7 @@ TEST_F(FollowerTest, AnOwnLogThatEndsBeforeACheckpointStopsItsFollower) {
   EXPECT_EQ(*WarnIfLogEndsEarly(*log, "p", *model.Slots(kInstance)), "");
 }
 
-TEST_F(FollowerTest, OtherStreamsGoOnWhileOneIsReplayed) {
+TEST_F(FollowerTest, OtherStreamsContinueDuringAReplay) {
   bad = {"s1"};
   Append("s", 40);
   StepUntilIdle();
@@ -355,7 +355,7 @@ TEST_F(FollowerTest, AnEventThatFailsAgainEndsTheReplayWithItsReason) {
   EXPECT_EQ(Handled('s'), (std::vector<std::string>{"s1", "s2", "s3"}));
 }
 
-TEST_F(FollowerTest, AnEventThatHungTwiceSinceItWasAskedForStaysParked) {
+TEST_F(FollowerTest, EventThatHangsTwiceDuringAReplayStaysParked) {
   bad = {"s1"};
   Append("s", 2);
   StepUntilIdle();

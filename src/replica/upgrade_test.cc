@@ -43,7 +43,7 @@ class Upgrade : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {
+TEST_F(Upgrade, SetOfRelease02ContinuesWhereItStopped) {
   const auto store = Must(store::OpenStore(url(), RealEnv()));
   const auto log = Must(events::OpenEventLog(url(), {}, RealEnv()));
   const auto model = Must(OpenReadModel(url(), RealEnv()));

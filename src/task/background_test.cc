@@ -81,7 +81,7 @@ TEST_F(BackgroundTest, WorkIsStoppedWhenItsTimeIsUp) {
   EXPECT_EQ(Failure(Run(named)), "States.Timeout");
 }
 
-TEST_F(BackgroundTest, WhatFinishedOrGoesOnElsewhereIsKeptAfterTheTimeOut) {
+TEST_F(BackgroundTest, ResultThatArrivesAfterTheTimeoutIsKept) {
   call_.timeout = 30s;
   const auto done = [](const std::stop_token& stop) -> Result<states::TaskOutcome> {
     Await(stop);
@@ -97,7 +97,7 @@ TEST_F(BackgroundTest, WhatFinishedOrGoesOnElsewhereIsKeptAfterTheTimeOut) {
   EXPECT_TRUE(std::holds_alternative<states::TaskPending>(*outcome));
 }
 
-TEST_F(BackgroundTest, WorkIsStoppedWhenItsResultIsNotWanted) {
+TEST_F(BackgroundTest, WorkIsStoppedWhenItsResultIsNoLongerWanted) {
   const auto work = [](const std::stop_token& stop) -> Result<states::TaskOutcome> {
     Await(stop);
     return Error{Code::kCancelled, "stopped"};

@@ -36,7 +36,7 @@ TEST_F(JoinTest, ARunStartsByTheClockOfItsStore) {
   }
 }
 
-TEST_F(JoinTest, ALaterRunStartsLaterThoughTheClockWasSetBack) {
+TEST_F(JoinTest, LaterRunStartsLaterEvenIfTheClockWasSetBack) {
   RunBody earlier;
   earlier.incarnation = "i";
   earlier.since_ms = NowMs() + 1'000'000;

@@ -35,14 +35,14 @@ RunTotals TotalsOf(const std::vector<ItemInfo>& items) {
   return sum.Totals(Redriven());
 }
 
-TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
+TEST(RunSummaryTest, UnstartedRunHasNoEstimate) {
   const RunTotals totals = TotalsOf({ItemInfo{}});
   EXPECT_FALSE(totals.documents);
   EXPECT_FALSE(TimeLeft(totals, 100));
   EXPECT_EQ(totals.waiting, 1);
 }
 
-TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
+TEST(RunSummaryTest, ItemWithoutAHolderShowsItsLastFailure) {
   RunInfo run;
   run.ready = true;
   const ItemInfo fresh;
@@ -57,7 +57,7 @@ TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
             "after the last failure: sink: connection refused");
 }
 
-TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
+TEST(RunSummaryTest, WaitingItemsAreEstimatedLikeTheOthers) {
   const RunTotals totals = TotalsOf({Done(1000), HeldAt(500, 0.5, 100), ItemInfo{}, ItemInfo{}});
   EXPECT_DOUBLE_EQ(totals.documents.value(), 4000);
   EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 25s);
@@ -69,7 +69,7 @@ TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
   EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 90s);
 }
 
-TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
+TEST(RunSummaryTest, ItemsDoneBetweenTwoLooksHaveARate) {
   ItemInfo done = Done(1000);
   done.recent = {.documents = 600, .span = 20s};
   const ItemInfo done_long_ago = Done(5000);
@@ -77,7 +77,7 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
   EXPECT_DOUBLE_EQ(TotalsOf({done, done_long_ago, begun}).docs_per_second, 30);
 }
 
-TEST(RunSummaryTest, AnItemOfTheFutureHasNoRate) {
+TEST(RunSummaryTest, ItemStartedInTheFutureHasNoRate) {
   const auto store = store::OpenStore("memory:", RealEnv()).value();
   const WallTime now = store->Now().value();
   std::vector<store::Change> changes;
@@ -171,7 +171,7 @@ TEST(RunSummaryTest, ARedriveCountsAllThatWasMadeOfALetter) {
   EXPECT_EQ(ReadTotals(*store, "r")->counts, expected);
 }
 
-TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
+TEST(RunSummaryTest, SourcesEstimateIsUsedUntilTheItemStarts) {
   ItemInfo waiting;
   waiting.partition.documents = 3000;
   EXPECT_DOUBLE_EQ(TotalsOf({HeldAt(500, 0.5, 100), waiting}).documents.value(), 4000);

@@ -104,7 +104,7 @@ TEST(Compile, ADamagedStatusFailsAtOnceLocally) {
             states::FlowStatus::kSucceeded);
 }
 
-TEST(Compile, WhatIsTheSameHoweverOftenItIsTriedIsNotTriedAgainLocally) {
+TEST(Compile, PermanentFailuresAreNotRetriedLocally) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
   std::map<std::string, int> tasks;
@@ -150,7 +150,7 @@ TEST(Compile, TheOutputHasTheKnownFormat) {
   EXPECT_EQ(Statuses(world), (std::vector<std::string>{"IN_PROGRESS", "COMPLETED"}));
 }
 
-TEST(Compile, CallsAreMadeAsTheServicesKnowThem) {
+TEST(Compile, CallsMatchTheApisOfTheServices) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled);
   world.Run(kInput);
@@ -169,7 +169,7 @@ TEST(Compile, CallsAreMadeAsTheServicesKnowThem) {
   EXPECT_TRUE(init["Item"]["started_at"].contains("S"));
 }
 
-TEST(Compile, AFailedTaskIsRetriedThenToldAndItsSiblingsGoOn) {
+TEST(Compile, FailedTaskIsRetriedThenReportedAndItsSiblingsContinue) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled,
                   Failing("StartGlue-200-load-a", "Glue.ConcurrentRunsExceededException"));
@@ -224,7 +224,7 @@ Told Described(const std::string& status) {
                      {{"ExecutionId", "x-2"}, {"ExecutionStatus", status}}})}}};
 }
 
-TEST(Compile, AFlowIsWaitedForUntilItHasEnded) {
+TEST(Compile, FlowIsPolledUntilItHasEnded) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, [](const states::TaskCall& call, int64_t number) {
     if (call.state != "DescribeFlow-200-A" || number >= 4) return Told();
@@ -236,7 +236,7 @@ TEST(Compile, AFlowIsWaitedForUntilItHasEnded) {
   EXPECT_EQ(world.CallsTo("startJobRun").front().at_s, 5 * 60);
 }
 
-TEST(Compile, AFlowThatEndsInAnErrorIsStartedAgainThenTold) {
+TEST(Compile, FlowThatEndsInAnErrorIsRestartedThenReported) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, [](const states::TaskCall& call, int64_t) {
     return call.state == "DescribeFlow-200-A" ? Described("Error") : Told();
@@ -263,7 +263,7 @@ TEST(Compile, AFlowThatNeverEndsTimesOut) {
   EXPECT_EQ(Statuses(world), (std::vector<std::string>{"IN_PROGRESS", "FAILED"}));
 }
 
-TEST(Compile, ARankBesideAFailedOneEndsItsWork) {
+TEST(Compile, RankParallelToAFailedOneFinishesItsWork) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, Failing("StartFlow-300-C", "AppFlowException"));
   EXPECT_EQ(world.Run(kInput).status, states::FlowStatus::kFailed);
@@ -312,7 +312,7 @@ TEST(Compile, ThePolicyDecidesWhatFollowsAFailure) {
   EXPECT_EQ(later_ranks("continue"), 1);
 }
 
-TEST(Compile, CountsOfEventsAreThoseOfARun) {
+TEST(Compile, EventCountsMatchARun) {
   const Plan plan = Small();
   const CompiledPlan compiled = Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan)));
   FakeWorld world(compiled);
@@ -325,7 +325,7 @@ TEST(Compile, CountsOfEventsAreThoseOfARun) {
   }
 }
 
-TEST(Compile, ANameKnownBeforeTheRunIsWrittenOut) {
+TEST(Compile, NamesKnownBeforeTheRunAreFilledIn) {
   CheckedPlan checked = ReadPlan(MUSTER_PLAN_EXAMPLE, {{"environment", "prod"}});
   ASSERT_TRUE(checked.plan);
   const Plan& plan = *checked.plan;
@@ -341,7 +341,7 @@ TEST(Compile, LongNamesStayWithinTheLimit) {
   EXPECT_NE(StateName(name + "1"), StateName(name + "2"));
 }
 
-TEST(Deployment, HasAllFilesAndTheLeastRights) {
+TEST(Deployment, HasAllFilesAndLeastPrivileges) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "aws"});
   ASSERT_TRUE(outlook);
   const auto files = MakeDeployment(outlook->plan, outlook->compiled);
@@ -368,7 +368,7 @@ TEST(Deployment, HasAllFilesAndTheLeastRights) {
   EXPECT_LT(by_name["template.json"].dump().size(), 1'000'000U);
 }
 
-TEST(Deployment, WhatOnlyARunWouldKnowHasToBeSaid) {
+TEST(Deployment, ValuesKnownOnlyToARunMustBeGiven) {
   const Plan plan = Small();
   const auto files =
       MakeDeployment(plan, Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan))));

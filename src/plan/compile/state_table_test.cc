@@ -25,7 +25,7 @@ ranks:
   return *std::move(checked.plan);
 }
 
-TEST(StateTable, EachTaskHasOneStateThatBeginsItAndOneThatEndsIt) {
+TEST(StateTable, EachTaskHasOneFirstAndOneLastState) {
   for (const char* profiles :
        {"{local: {source: a, target: b, staging: c}}", "{aws: {kind: aws}}"}) {
     const Plan plan = PlanOf(profiles);

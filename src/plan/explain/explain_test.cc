@@ -22,7 +22,7 @@ Outlook Example(std::vector<std::string> what_if = {}) {
   return *std::move(outlook);
 }
 
-TEST(Explain, TheExampleHasItsNumbersByComputation) {
+TEST(Explain, ComputedNumbersOfTheExampleAreRight) {
   const Json json = ToJson(Example());
   EXPECT_EQ(json["ranks"], 15);
   EXPECT_EQ(json["objects"], 33);
@@ -45,7 +45,7 @@ TEST(Explain, TheExampleHasItsNumbersByComputation) {
   EXPECT_EQ(json["retries_add_at_most"], (Json{{"extract_s", 90.0}, {"transform_s", 360.0}}));
 }
 
-TEST(Explain, WhatRunsHereHasNoPriceAndNoDpu) {
+TEST(Explain, LocalRunsHaveNoPriceAndNoDpu) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
   const std::string text = ToJsonText(ToJson(*outlook));
@@ -55,7 +55,7 @@ TEST(Explain, WhatRunsHereHasNoPriceAndNoDpu) {
   EXPECT_NE(text.find("\"advice\":[{"), std::string::npos) << "there is other advice";
 }
 
-TEST(Explain, TheExamplesAdviceIsWhatItCouldDo) {
+TEST(Explain, AdviceOnTheExampleSavesWhatItPromises) {
   std::vector<std::string> changes;
   for (const Advice& advice : AdviseOn(Example())) changes.push_back(advice.what_if);
   for (const char* change :
@@ -92,7 +92,7 @@ Plan TwoAlike() {
   return plan;
 }
 
-TEST(Explain, RanksThatNeedTheSameCanBeMerged) {
+TEST(Explain, RanksWithEqualNeedsCanBeMerged) {
   Plan plan = TwoAlike();
   StagingFormat format = StagingFormat::kJson;
   const auto status = ApplyWhatIf(plan, format, "merge=3,2");
@@ -104,7 +104,7 @@ TEST(Explain, RanksThatNeedTheSameCanBeMerged) {
   EXPECT_EQ(plan.ranks[2].needs, std::vector<int64_t>{2}) << "it waited for the merged rank";
 }
 
-TEST(Explain, AMergeThatWouldAddAWaitIsRefused) {
+TEST(Explain, MergeThatWouldAddADependencyIsRejected) {
   for (const char* change : {"merge=1,4", "merge=2,4", "merge=2,9", "merge=2,2", "merge=2"}) {
     Plan plan = TwoAlike();
     StagingFormat format = StagingFormat::kJson;
@@ -112,7 +112,7 @@ TEST(Explain, AMergeThatWouldAddAWaitIsRefused) {
   }
 }
 
-TEST(Explain, AMergeIsAdvisedWithTheChangeThatTriesIt) {
+TEST(Explain, AdviceOnAMergeNamesTheChangeThatTriesIt) {
   const Plan plan = TwoAlike();
   const Outlook outlook = MakeOutlook(plan, plan.profiles[0]);
   const auto advice = AdviseOn(outlook);
@@ -122,7 +122,7 @@ TEST(Explain, AMergeIsAdvisedWithTheChangeThatTriesIt) {
   EXPECT_EQ(merge->what_if, "merge=2,3");
 }
 
-TEST(Explain, WhatIfRefusesWhatCannotBe) {
+TEST(Explain, WhatIfRejectsImpossibleChanges) {
   for (const char* change :
        {"dpu.feed-coments=20", "parallel=500,600", "parallel=1400", "staging=csv", "wish=1",
         "pool.flows=0", "pool.dpu=14", "rows.Nobody=1", "dpu.feed-comments=many"}) {

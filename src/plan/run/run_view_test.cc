@@ -122,7 +122,7 @@ TEST_F(RunViewTest, AFailureIsShownWithItsAttemptsAndWhyOthersWait) {
   EXPECT_EQ(waits->why, "rank 2 has failed");
 }
 
-TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
+TEST_F(RunViewTest, TasksCompletedByAnEarlierAttemptAreMarked) {
   tasks.failing = {"Extract-2-B"};
   Start(true);
   tasks.failing = {};
@@ -135,7 +135,7 @@ TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
   EXPECT_FALSE(view.Find(Phase::kExtract, "B")->earlier);
 }
 
-TEST_F(RunViewTest, ARunRemembersTheVariablesThatItWasGiven) {
+TEST_F(RunViewTest, RunRemembersItsVariables) {
   Plan given = plan;
   given.given = {{"customer", "acme"}};
   const auto run = runs.Start(given, given.profiles.front(),
@@ -144,7 +144,7 @@ TEST_F(RunViewTest, ARunRemembersTheVariablesThatItWasGiven) {
   EXPECT_EQ(runs.Find("m")->variables, given.given);
 }
 
-TEST_F(RunViewTest, WhatIsLeftIsExpectedAtThePaceOfWhatIsDone) {
+TEST_F(RunViewTest, RemainingTimeFollowsThePaceSoFar) {
   tasks.failing = {"Extract-2-B"};
   tasks.stop_at_failure = true;
   const RunView view = Start(true);
@@ -155,7 +155,7 @@ TEST_F(RunViewTest, WhatIsLeftIsExpectedAtThePaceOfWhatIsDone) {
   EXPECT_LT(*view.expected_end, RealEnv().WallNow() + std::chrono::minutes(1));
 }
 
-TEST_F(RunViewTest, BeforeAnythingRunsEverythingSaysWhatItWaitsFor) {
+TEST_F(RunViewTest, UnstartedTasksReportWhatTheyWaitFor) {
   const RunView view = Start(false);
   EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->why, "comes next");

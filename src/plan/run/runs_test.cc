@@ -153,7 +153,7 @@ TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
   EXPECT_EQ((*runs.List("", 10)).size(), 1U);
 }
 
-TEST_F(RunsTest, RecordsBesideARunAreRefusedIfTheyAreNewerAndAboutThisAttempt) {
+TEST_F(RunsTest, NewerSideRecordsOfTheCurrentAttemptAreRejected) {
   const RunState run = RunWhole();
   const auto put = [&](const char* kind, const std::string& body) {
     auto record = store->Get(kind, "m").value().value_or(
@@ -201,7 +201,7 @@ TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
 }
 
 // Every field of a run's record, with a value of every other type.
-TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
+TEST_F(RunsTest, DamagedRecordIsReportedAsAnError) {
   RunWhole();
   const store::Record good = store->Get(kRunKind, "m").value().value();
   const Json body = Json::parse(good.body);
@@ -246,7 +246,7 @@ TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
   EXPECT_GT(unreadable, 20);
 }
 
-TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
+TEST_F(RunsTest, DamagedHistoryIsReportedAsAnError) {
   const RunState run = RunWhole();
   const store::Record good = store->Get("states", run.execution).value().value();
   for (const char* type :
@@ -272,7 +272,7 @@ TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
   }
 }
 
-TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
+TEST_F(RunsTest, MigrationIsNotStartedTwice) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_FALSE(second);
@@ -280,7 +280,7 @@ TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   EXPECT_EQ(second.error().message, "migration 'm' already exists: IN_PROGRESS");
 }
 
-TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
+TEST_F(RunsTest, PlanTooLargeToStartLeavesNoRunBehind) {
   std::string objects;
   std::string names;
   for (int i = 0; i < 1000; ++i) {
@@ -316,7 +316,7 @@ ranks:
   EXPECT_EQ(runs.Find("m").error().code, Code::kNotFound);
 }
 
-TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
+TEST_F(RunsTest, MigrationIdsBelongToTenantAndEnvironment) {
   RunWhole();
   auto inputs = kInputs;
   inputs["environment"] = "prod";
@@ -348,7 +348,7 @@ std::map<std::string, std::string> InputsOf(const std::string& migration) {
 }
 
 // Attempts are named independently of runs.
-TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
+TEST_F(RunsTest, AttemptIsNotMistakenForARunOfThatName) {
   tasks.failing = {"Extract-1-B"};
   ASSERT_EQ(RunWhole().status, RunStatus::kFailed);
   tasks.failing = {};
@@ -376,7 +376,7 @@ TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
 }
 
 // An abandoned run waits for its resume; other processes leave it alone.
-TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
+TEST_F(RunsTest, ProcessDrivesOnlyItsOwnRun) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   EXPECT_FALSE(runs.Find("m")->driven);
@@ -428,7 +428,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   EXPECT_EQ(tasks.calls()["Extract-1-B"], 3);
 }
 
-TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
+TEST_F(RunsTest, ResumeSkipsWhatSucceeded) {
   tasks.failing = {"Extract-1-B"};
   const RunState failed = RunWhole();
   EXPECT_EQ(failed.status, RunStatus::kFailed);
@@ -453,7 +453,7 @@ TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
 }
 
 // The history keeps no output of more than 8 KiB, and that of a task holds its whole lane's.
-TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
+TEST_F(RunsTest, ResumeSkipsWhatSucceededInALaneOfManyTasks) {
   std::string text =
       "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
       "retry: {extract: {attempts: 0}}\nobjects:\n";
@@ -544,7 +544,7 @@ TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
 }
 
-TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
+TEST_F(RunsTest, CompletedRunIsRepeatedOnlyInPart) {
   RunWhole();
   EXPECT_EQ(runs.Resume("m", plan, {}, {}, {}).error().code, Code::kConflict);
   const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {}, {});
@@ -557,7 +557,7 @@ TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
             "there is no task 'nobody'");
 }
 
-TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
+TEST_F(RunsTest, ReadersOfARepeatedObjectAreRepeated) {
   RunWhole();
   const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
   const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {}, {});
@@ -574,7 +574,7 @@ TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
 }
 
 // A rank that went on without a task was reconciled without it.
-TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
+TEST_F(RunsTest, RankThatContinuedAfterAFailureIsReconciledAgain) {
   const Plan going_on = TwoRanks("1", "on_failure: continue\n");
   tasks.failing = {"Transform-1-load-a", "Extract-2-C"};
   const auto run = runs.Start(going_on, going_on.profiles.front(), kInputs);
@@ -595,7 +595,7 @@ TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 3);
 }
 
-TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
+TEST_F(RunsTest, EditedScriptIsRejectedOrRepeated) {
   Plan pinned = plan;
   pinned.scripts.at("load-a").sha256 = "one";
   const auto run = runs.Start(pinned, pinned.profiles.front(), kInputs);
@@ -619,7 +619,7 @@ TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
 }
 
 // What a process that died was at is not finished by the plan that it was begun with.
-TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
+TEST_F(RunsTest, EditIsAcceptedByAnInterruptedRun) {
   tasks.Keep("Transform-1-load-a");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -639,7 +639,7 @@ TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
 }
 
-TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
+TEST_F(RunsTest, RunWithoutPinnedScriptsIsComparedWithoutThem) {
   tasks.failing = {"Extract-1-B"};
   RunWhole();
   tasks.failing = {};
@@ -655,7 +655,7 @@ TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
 
-TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
+TEST_F(RunsTest, CancelledRunHasItsStatusAndCanBeResumed) {
   // It has no driver: the process that began it is gone.
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -671,7 +671,7 @@ TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
   EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
 }
 
-TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
+TEST_F(RunsTest, CancelStopsRunningTasks) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -689,7 +689,7 @@ TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
   EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
 }
 
-TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
+TEST_F(RunsTest, DrainLetsRunningTasksEndAndStartsNoOthers) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -748,7 +748,7 @@ TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
   EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
 }
 
-TEST_F(RunsTest, ARunWithoutADriverIsDrainedWithoutABeginning) {
+TEST_F(RunsTest, RunWithoutADriverIsDrainedWithoutStartingTasks) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   Runs other(*store, states, RealEnv(), &gate);
@@ -775,7 +775,7 @@ class StoreWithALateWish final : public store::StoreWrapper {
   std::function<void()> before_;
 };
 
-TEST_F(RunsTest, AWishToDrainThatNamesAnEarlierAttemptIsDroppedWithAMessage) {
+TEST_F(RunsTest, DrainRequestForAnEarlierAttemptIsDroppedWithAMessage) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   StoreWithALateWish late(*store, [&] {
     ASSERT_TRUE(runs.Cancel("m"));
@@ -829,7 +829,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(ranks[1]["tasks"][1]["task"], "load-c");
 }
 
-TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
+TEST_F(RunsTest, PlanThatContinuesFailsAtItsEndIfRowsAreMissing) {
   const Plan lenient = TwoRanks("1", "on_failure: continue\n");
   tasks.failing = {"Reconcile-Rank1"};
   const auto run = runs.Start(lenient, lenient.profiles.front(), kInputs);
@@ -840,7 +840,7 @@ TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
   EXPECT_EQ(tasks.calls()["Transform-2-load-c"], 1);
 }
 
-TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
+TEST_F(RunsTest, RowsOfRunningTasksArePublished) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -856,7 +856,7 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   EXPECT_FALSE(other.Find("m")->driven);
 }
 
-TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
+TEST_F(RunsTest, WaitOfARetriedTaskIsReported) {
   Plan patient = plan;
   patient.objects.at("A").rules.retry = {.interval_s = 300, .attempts = 2, .backoff = 2};
   tasks.failing = {"Extract-1-A"};
@@ -881,7 +881,7 @@ TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
   EXPECT_EQ(ranks[0]["tasks"][0]["retry"]["attempt"], 2);
 }
 
-TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
+TEST_F(RunsTest, ResumedRunKeepsItsStart) {
   tasks.failing = {"Extract-1-B"};
   const RunState first = RunWhole();
   tasks.failing = {};
@@ -892,7 +892,7 @@ TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
   EXPECT_GT(done.start, first.start);
 }
 
-TEST_F(RunsTest, PastRunsTellTimesAndRows) {
+TEST_F(RunsTest, PastRunsProvideTimesAndRows) {
   RunWhole();
   const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
   ASSERT_TRUE(past) << past.error().ToString();
@@ -969,7 +969,7 @@ class SuspendedEnv final : public EnvWrapper {
   bool awake_ = false;
 };
 
-TEST_F(RunsTest, AProcessThatLostItsRunStopsAndSaysSo) {
+TEST_F(RunsTest, ProcessThatLostItsRunStopsWithAnError) {
   SuspendedEnv env(RealEnv());
   Runs suspended(*store, states, env, &gate);
   tasks.Keep("Extract-1-A");

@@ -208,7 +208,7 @@ TEST_F(SqlitePowerTest, AChangeIsOnTheDiskBeforeItIsReported) {
   EXPECT_EQ(Keys(*AfterPowerLoss()), std::set<std::string>{"a"});
 }
 
-TEST_F(SqlitePowerTest, ADeferredChangeIsThereForAllButMayBeLostWithThePower) {
+TEST_F(SqlitePowerTest, DeferredChangeIsVisibleButMayBeLostInAPowerFailure) {
   Write("a", false);
   const int syncs = disk_.syncs();
   Write("b", true);
@@ -226,7 +226,7 @@ TEST_F(SqlitePowerTest, AChangeTakesTheDeferredOnesBeforeItToTheDisk) {
   EXPECT_EQ(Keys(*AfterPowerLoss()), (std::set<std::string>{"a", "b", "c"}));
 }
 
-TEST_F(SqlitePowerTest, AmongSeveralChangesOneThatIsNotDeferredCounts) {
+TEST_F(SqlitePowerTest, WriteWithOneChangeThatIsNotDeferredIsDurable) {
   const std::vector<store::Change> changes{NewChange("a", true), NewChange("b", false),
                                            NewChange("c", true)};
   ASSERT_TRUE(store_->Write(changes));

@@ -283,7 +283,7 @@ TEST_F(AwsExecutorTest, AGlueStartWithoutAnAnswerIsLookedUp) {
   EXPECT_EQ(pending->resume["JobRunId"], "jr_9");
 }
 
-TEST_F(AwsExecutorTest, AGlueJobWithTooManyRunsSaysSo) {
+TEST_F(AwsExecutorTest, GlueJobWithTooManyRunsHasItsOwnError) {
   Prepare(200, R"({"JobRuns":[]})");
   Prepare(400, R"({"__type":"ConcurrentRunsExceededException","message":"max 1"})");
   EXPECT_EQ(Failure(Start("arn:aws:states:::glue:startJobRun.sync", {{"JobName", "j"}})).error,
@@ -324,14 +324,14 @@ TEST_F(AwsExecutorTest, AnExecutionIsStartedByNameAndWaitedFor) {
   EXPECT_EQ(Json::parse(failure.cause)["Error"], "E");
 }
 
-TEST_F(AwsExecutorTest, WithoutCredentialsOrRegionItSaysWhatToDo) {
+TEST_F(AwsExecutorTest, MissingCredentialsOrRegionHaveAHint) {
   variables_.erase("AWS_REGION");
   auto failure = Failure(Start("arn:aws:states:::dynamodb:getItem", Json::object()));
   EXPECT_EQ(failure.error, "DynamoDB.SdkClientException");
   EXPECT_NE(failure.cause.find("set AWS_REGION"), std::string::npos) << failure.cause;
 }
 
-TEST_F(AwsExecutorTest, AServiceMayHaveAnEndpointOfItsOwn) {
+TEST_F(AwsExecutorTest, ServiceCanHaveASeparateEndpoint) {
   variables_["AWS_ENDPOINT_URL"] = "http://127.0.0.1:1";
   variables_["AWS_ENDPOINT_URL_DYNAMODB"] = server_.Url("/");
   Prepare(200, "{}");

@@ -95,7 +95,7 @@ TEST_F(SqlPostgresTest, TooManyRowsAreAFailure) {
             "States.DataLimitExceeded");
 }
 
-TEST_F(SqlPostgresTest, AServerThatIsNotThereIsUnavailable) {
+TEST_F(SqlPostgresTest, UnreachableServerIsUnavailable) {
   EXPECT_EQ(ErrorName({{"Query", "SELECT 1 AS one"}}, "postgresql://muster@127.0.0.1:1/muster"),
             "Sql.Unavailable");
 }

@@ -79,7 +79,7 @@ TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
   EXPECT_EQ(manifest["columns"], (Json{{"Id", "VARCHAR"}, {"Name", "VARCHAR"}}));
 }
 
-TEST_F(CopyExecutorTest, RelativePathsBeginInTheFolderThatIsNamed) {
+TEST_F(CopyExecutorTest, RelativePathsStartAtTheGivenFolder) {
   folder_.Write("a b/data/User.csv", "Id\nu1\n");
   states::TaskCall call = Call("User");
   call.input["source"] = "csv:data";
@@ -97,7 +97,7 @@ TEST_F(CopyExecutorTest, RelativePathsBeginInTheFolderThatIsNamed) {
 }
 
 // The store was deleted, and another run begun by the same name.
-TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
+TEST_F(CopyExecutorTest, ObjectsStagedByAnotherRunDoNotCount) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   states::TaskCall call = Call("User");
   call.input["staging_run"] = "one";
@@ -119,7 +119,7 @@ TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
   EXPECT_TRUE(*Staging::At(StagingFolder(), {.run = "two", .unmarked = true})->Find("User"));
 }
 
-TEST_F(CopyExecutorTest, WhatIsStagedIsForItsOwnerAlone) {
+TEST_F(CopyExecutorTest, StagedFilesArePrivate) {
   using std::filesystem::perms;
   const auto mode = [&](const std::string& name) {
     return std::filesystem::status(StagingFolder() + name).permissions();
@@ -142,7 +142,7 @@ TEST_F(CopyExecutorTest, ARepetitionWithTheSameTokenCopiesNothing) {
   EXPECT_EQ(Succeed(Call("User", "run/2"))["rows"], 2) << "another call copies again";
 }
 
-TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
+TEST_F(CopyExecutorTest, MissingOrTruncatedFileIsCopiedAgain) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   Succeed(Call("User"));
   std::filesystem::resize_file(StagingFolder() + "/User.jsonl", 3);
@@ -150,7 +150,7 @@ TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
   EXPECT_EQ(Read(StagingFolder() + "/User.jsonl"), "{\"Id\":\"u1\"}\n");
 }
 
-TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
+TEST_F(CopyExecutorTest, LeftoversOfAKilledProcessAreRemoved) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   folder_.Write("staging/User.0123.jsonl.partial", "{\"I");
   folder_.Write("staging/User.Role.0123.jsonl.partial", "{\"I");
@@ -227,7 +227,7 @@ TEST_F(CopyExecutorTest, TablesAreStagedWithTheirTypes) {
   EXPECT_EQ(Manifest("t")["columns"], (Json{{"id", "BIGINT"}, {"price", "DOUBLE"}}));
 }
 
-TEST_F(CopyExecutorTest, AnUnknownObjectIsNamedWithThoseThereAre) {
+TEST_F(CopyExecutorTest, UnknownObjectIsReportedWithTheExistingOnes) {
   folder_.Write("data/User.csv", "Id\n");
   const states::TaskFailure failure = Fail(Call("Usr"));
   EXPECT_EQ(failure.error, "Copy.NotFound");

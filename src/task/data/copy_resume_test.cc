@@ -158,7 +158,7 @@ class CopyResumeTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(CopyResumeTest, AKilledCopyGoesOnWhereItWas) {
+TEST_F(CopyResumeTest, KilledCopyContinuesWhereItStopped) {
   for (const char* format : {"jsonl", "parquet"}) {
     states::TaskCall call = Call(std::string("m:0:1:0") + format);
     call.input["format"] = format;
@@ -236,7 +236,7 @@ TEST_F(CopyResumeTest, DocumentsThatChangeWhileTheyAreCopiedAreAConflict) {
   EXPECT_EQ(run.Rows().error().code, Code::kConflict);
 }
 
-TEST_F(CopyResumeTest, TheNextTryOfATaskGoesOn) {
+TEST_F(CopyResumeTest, NextTryOfATaskContinues) {
   StopAfter(kMiddle, Call("m:0:1:0"));
   DamageRowsUpTo(kMiddle - 2'000);
   CopyContext context;
@@ -246,7 +246,7 @@ TEST_F(CopyResumeTest, TheNextTryOfATaskGoesOn) {
   ExpectNothingLeft();
 }
 
-TEST_F(CopyResumeTest, AnotherCallBeginsAnewAndRemovesWhatIsLeft) {
+TEST_F(CopyResumeTest, AnotherCallStartsOverAndRemovesLeftovers) {
   StopAfter(kMiddle, Call("m:0:1:0"));
   const auto broken = [](int i) { return i == 600; };
   WriteRows(broken);

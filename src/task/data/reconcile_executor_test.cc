@@ -129,7 +129,7 @@ class ReconcileTest : public ::testing::TestWithParam<std::string> {
   int calls_ = 0;
 };
 
-TEST_P(ReconcileTest, RowsThatAllArriveAddUp) {
+TEST_P(ReconcileTest, CountsAddUpIfAllRowsArrive) {
   Extract("Person");
   Extract("Site");
   Load("people");
@@ -143,7 +143,7 @@ TEST_P(ReconcileTest, RowsThatAllArriveAddUp) {
   EXPECT_EQ(Succeed(Reconcile()), expected);
 }
 
-TEST_P(ReconcileTest, RowsThatTheTargetKeepsOutAreMissed) {
+TEST_P(ReconcileTest, RowsDroppedByTheTargetAreReported) {
   Change(sqlite()
              ? "CREATE TRIGGER t BEFORE INSERT ON cont_people WHEN NEW.id = '1' BEGIN SELECT "
                "RAISE(IGNORE); END"
@@ -163,7 +163,7 @@ TEST_P(ReconcileTest, RowsThatTheTargetKeepsOutAreMissed) {
       << failure.cause;
 }
 
-TEST_P(ReconcileTest, RowsThatAScriptLosesAreMissed) {
+TEST_P(ReconcileTest, RowsLostByAScriptAreReported) {
   folder_.Write("people.sql", "SELECT Id AS id, Name AS name FROM Person WHERE Id <> 2;");
   Extract("Person");
   Load("people");
@@ -171,7 +171,7 @@ TEST_P(ReconcileTest, RowsThatAScriptLosesAreMissed) {
             std::string::npos);
 }
 
-TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
+TEST_P(ReconcileTest, RowsMissingInTheStagingFileAreReported) {
   Extract("Person");
   Extract("Site");
   std::ofstream(folder_.path() + "/staging/Site.jsonl", std::ios::trunc) << "";
@@ -180,7 +180,7 @@ TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
   EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, none are staged"), std::string::npos);
 }
 
-TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
+TEST_P(ReconcileTest, ObjectStagedAgainAfterAScriptReadItIsReported) {
   Extract("Person");
   Load("people");
   folder_.Write("data/Person.csv", "Id,Name\n1,Ada\n2,Bo\n3,\n4,Cy\n");
@@ -195,7 +195,7 @@ TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
   EXPECT_EQ(Succeed(Reconcile())["loaded"], 3);
 }
 
-TEST_P(ReconcileTest, ARowWithoutItsParentIsNamedWithTheRankThatLoadsIt) {
+TEST_P(ReconcileTest, OrphanIsReportedWithTheRankThatLoadsItsParent) {
   Extract("Person");
   Extract("Site");
   Load("people");

@@ -126,7 +126,7 @@ TEST_P(FenceTest, AStopEndsTheWaitForALock) {
   EXPECT_EQ(Loads(), "0");
 }
 
-TEST_P(FenceTest, ASessionThatWasHeldUpBeforeItLoadsCannotLoadAnyMore) {
+TEST_P(FenceTest, DelayedSessionCanNoLongerLoad) {
   auto old = Open();
   ASSERT_FALSE(*old->Take(kFence, {}));
   auto young = Open();
@@ -150,7 +150,7 @@ TEST_P(FenceTest, AnEarlierAttemptIsRefused) {
       << refused.error().message;
 }
 
-TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
+TEST_P(FenceTest, WaitIsReportedWithItsReason) {
   auto holder = OpenTransformTarget(url_, RealEnv()).value();
   LoadFence other = kFence;
   other.task = "t/m/other";
@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, FenceTest, ::testing::Values("Sqlite", "Postgr
 class PostgresFenceTest : public FenceTest {};
 
 // As a process is that sleeps for longer than its lease, with its transaction open.
-TEST_P(PostgresFenceTest, ASessionThatSleepsInItsTransactionIsEnded) {
+TEST_P(PostgresFenceTest, SessionSleepingInItsTransactionIsTerminated) {
   auto old = Open();
   ASSERT_FALSE(*old->Take(kFence, {}));
   ASSERT_TRUE(LoadOne(*old));
