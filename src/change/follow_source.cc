@@ -207,8 +207,8 @@ Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
   MUSTER_ASSIGN(const sql::PgSystem system, connection.Identify());
   const sql::PgSystem& known = checkpoint.system;
   if (system.id != known.id) {
-    return StartOver("it is another server than the one followed so far (system " + system.id +
-                     ", not " + known.id + ")");
+    return StartOver("it is not the server followed so far (system " + system.id + ", not " +
+                     known.id + ")");
   }
   if (system.timeline != known.timeline) {
     MUSTER_ASSIGN(const auto end, connection.EndOfTimeline(known.timeline, system.timeline));

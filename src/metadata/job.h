@@ -24,7 +24,7 @@ struct SourceObject {
 };
 
 enum class Mode {
-  kEvaluate,  // report what would become of each object, trying it without keeping anything
+  kEvaluate,  // report what would become of each object, and try it without keeping anything
   kMigrate,   // create what the target lacks
   kDiff,      // compare the target with what it should have
 };
@@ -34,7 +34,7 @@ struct JobOptions {
   bool selects = false;  // only some indices: templates that match none of them are left out
 };
 
-// Documents of an index with which to try its mapping.
+// Documents of an index to try its mapping with.
 using Sampler = std::function<Result<std::vector<std::string>>(const std::string& index)>;
 
 // One line of the report.
@@ -44,8 +44,8 @@ struct Reported {
   Verdict verdict;
 };
 
-// Carries out one mode for all objects, each independently: a refusal does not stop the others. An
-// error concerns the cluster. `report` is called as soon as an object is done.
+// Carries out one mode for all objects, each on its own: a refusal does not stop the others. An
+// error is about the cluster. `report` is called as soon as an object is done.
 class Job {
  public:
   Job(Target& target, const RuleSet& rules, const RuleSet& built_in, ClusterVersion from,
@@ -56,7 +56,7 @@ class Job {
         versions_{std::move(from), target.version()},
         options_(options) {}
 
-  // kEvaluate tries what the sampler returns.
+  // What the sampler returns is tried by kEvaluate.
   Result<std::vector<Reported>> Run(Mode mode, std::vector<SourceObject> objects,
                                     const Sampler& sample,
                                     const std::function<void(const Reported&)>& report,

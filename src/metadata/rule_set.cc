@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxRuleBytes = size_t{1} << 20;
 
-// Calls the user's function with the object; a verdict if it decides.
+// Calls the user's function with the object; a verdict if that decides already.
 std::optional<Verdict> Ask(script::JsFunction& script, Object& object) {
   const Json question{
       {"kind", kKinds.NameOf(object.kind)}, {"name", object.name}, {"body", object.body}};

@@ -51,7 +51,7 @@ bool DropSetting(Kind kind, const std::string& name, Json& body) {
   return ContentOf(kind, body)["settings"].erase(name) > 0;
 }
 
-// Deletes it in any case, even after an interrupt.
+// Deletes it whatever happens, also on an interrupt.
 template <class Action>
 class AtEnd {
  public:
@@ -67,7 +67,7 @@ class AtEnd {
   Action action_;
 };
 
-// Patterns that match nothing: an object that is only tried must not affect any index.
+// Names under which nothing is found: what is only tried must not take part in anything.
 void HideAliases(const std::string& index, Json& body) {
   if (!body.contains("aliases")) return;
   Json hidden = Json::object();
@@ -139,7 +139,7 @@ std::string Target::PathOf(Kind kind, const std::string& name) const {
 }
 
 Result<std::optional<Json>> Target::Find(Kind kind, const std::string& name) {
-  // A pattern would match others.
+  // A pattern would find others.
   if (name.find_first_of("*,") != std::string::npos) return std::optional<Json>();
   const auto answer = client_.SendForJson({.path = PathOf(kind, name)});
   if (!answer) {
@@ -239,7 +239,7 @@ Result<std::vector<std::string>> Target::TryIndex(Json body,
   return *dropped;
 }
 
-// Not interruptible: a creation that was cut off might take effect after its deletion.
+// Uninterrupted: a creation that was cut off might take effect after its deletion.
 Result<std::vector<std::string>> Target::CreateTemporary(const std::string& path, Json& body) {
   const InterruptScope uninterrupted{std::stop_token()};
   return Put({.method = "PUT", .path = path}, Kind::kIndex, body);
@@ -250,7 +250,7 @@ Status Target::TryDocuments(const std::string& index, const std::vector<std::str
   std::string lines;
   for (const std::string& document : documents) {
     std::string line = document;
-    // Line ends only occur outside strings.
+    // Line ends are only outside of strings.
     std::replace(line.begin(), line.end(), '\n', ' ');
     std::replace(line.begin(), line.end(), '\r', ' ');
     lines += "{\"index\":{}}\n" + line + "\n";
@@ -281,7 +281,7 @@ Result<std::vector<std::string>> Target::TryTemplate(Kind kind, Json body) {
   if (kind == Kind::kIndexTemplate) {
     simulated = body;
   } else {
-    // As an index template composed only of this one.
+    // As an index template that is composed of nothing else.
     simulated["index_patterns"] = Json::array({kTemporary + env_.NewId() + "-*"});
     simulated["priority"] = 1'000'000;
     Json& content = simulated["template"] = Json::object();

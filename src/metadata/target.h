@@ -15,9 +15,9 @@
 
 namespace muster::metadata {
 
-// A cluster that receives metadata. Errors about an object itself are those for which IsRefusal
-// holds; all others concern the cluster, and may be temporary. Thread-safe; client and environment
-// must outlive it.
+// A cluster that gets metadata. Errors about an object itself are those for which IsRefusal holds;
+// all others concern the cluster, and may pass. Thread-safe; client and environment must outlive
+// it.
 class Target {
  public:
   Target(net::OpenSearchClient& client, Env& env, ClusterVersion version)
@@ -25,17 +25,17 @@ class Target {
 
   const ClusterVersion& version() const { return version_; }
 
-  // The object as the cluster has it; none: it has no such object.
+  // The object as the cluster has it; none: it has none of that name.
   Result<std::optional<Json>> Find(Kind kind, const std::string& name);
 
-  // Whether the cluster supports objects of this kind.
+  // Whether the cluster has objects of this kind at all.
   Result<bool> Knows(Kind kind);
 
-  // Creates an object. Settings that the cluster rejects as unknown are dropped one by one; returns
-  // their names. kConflict: it was created concurrently.
+  // Creates an object. Settings that the cluster does not know are dropped, one refusal after the
+  // other; returns their names. kConflict: it was created concurrently.
   Result<std::vector<std::string>> Create(Kind kind, const std::string& name, Json body);
 
-  // Whether an object could be created, without creating it: a template is simulated; an index is
+  // Whether an object could be created, without creating it: a template is simulated, an index
   // created under a temporary name, filled with `documents` and deleted. Returns as Create.
   // kInvalid also if a document does not fit.
   Result<std::vector<std::string>> Try(Kind kind, Json body,
@@ -55,19 +55,17 @@ class Target {
   const ClusterVersion version_;
 };
 
-// The version of a cluster that receives metadata. If it does not report one, that of a current
-// OpenSearch: some services have no GET /.
+// The version of a cluster that gets metadata. If it does not say, that of a current OpenSearch:
+// some services have no GET /.
 Result<ClusterVersion> VersionOf(net::OpenSearchClient& client);
 
-// Whether an error means that the cluster will never accept the object.
+// Whether an error says that the cluster will not have an object, ever.
 bool IsRefusal(const Error& error);
 
-// Whether an error means that the cluster lacks the API: its version is too old or a plugin is
-// missing.
+// Whether an error says that the cluster has no such API: its version or a plugin is missing.
 bool IsNoSuchApi(const Error& error);
 
-// The names of settings that the cluster does not know, or does not allow to be set, according to
-// an error.
+// The names of settings that an error says the cluster does not know, or does not let be set.
 std::vector<std::string> UnknownSettings(const std::string& message);
 
 }  // namespace muster::metadata

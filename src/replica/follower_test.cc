@@ -184,7 +184,7 @@ TEST_F(FollowerTest, ParkedStreamsAreLoadedAgainIfThatFailedAfterALostReply) {
   EXPECT_EQ(Parked()[0].versions, (std::vector<int64_t>{1, 2, 3}));
 }
 
-TEST_F(FollowerTest, LogThatLostEventsOfAnotherWorkerHaltsThisOneToo) {
+TEST_F(FollowerTest, ALogThatHasLostWhatAnotherWorkerHandledHaltsThisOneToo) {
   Append("s", 1);
   StepUntilIdle();
   const int handled = (*model.Slots(kInstance))[0].position != 0 ? 0 : 1;

@@ -82,7 +82,7 @@ TEST(RunSummaryTest, ItemStartedInTheFutureHasNoRate) {
   const WallTime now = store->Now().value();
   std::vector<store::Change> changes;
   for (const int shard : {0, 1}) {
-    // Begun, or done, under a clock that was set back since.
+    // Started, or done, under a clock that was set back since.
     ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c", .shard = shard});
     item.progress.counts.read = 1200;
     item.since_ms = (now + 1h).time_since_epoch().count();
@@ -160,7 +160,7 @@ TEST(RunSummaryTest, ARedriveCountsAllThatWasMadeOfALetter) {
   ASSERT_TRUE(store->Write({&change, 1}));
   SettledLetters letters(*store, "r");
   const std::vector<SettledLetter> settled{{uint64_t{9} << 60, "c__0__0"}, {2, "c__0__0"}};
-  // Of two letters seven documents were made, four of which were refused.
+  // Seven documents were made of two letters, four of which were refused.
   const pipeline::Counts outcome{.read = 2, .written = 2, .skipped = 1, .failed = 4, .added = 5};
   ASSERT_TRUE(letters.Add(settled, outcome));
   const pipeline::Counts expected{.read = 10, .written = 9, .skipped = 1, .failed = 5, .added = 5};

@@ -677,7 +677,7 @@ TEST_F(WorkerTest, HolderSplitsItsItemForAnIdleWorker) {
             20);
 }
 
-TEST_F(WorkerTest, NamedSuccessorIsCreatedByTheNextHolder) {
+TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
   auto coordinator = Join("me");
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
   store::Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
@@ -691,7 +691,7 @@ TEST_F(WorkerTest, NamedSuccessorIsCreatedByTheNextHolder) {
   ExpectComplete();
 }
 
-TEST_F(WorkerTest, RestoredStoreStopsTheWorkerUntilANewIncarnation) {
+TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
   options_.terms.lease = 200ms;
   ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
   auto backup = store::CopyMemoryStore(*store_);

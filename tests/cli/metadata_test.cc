@@ -156,7 +156,7 @@ TEST_F(MetadataCommand, DiffNamesWhatDiffers) {
   EXPECT_TRUE(Has(report["index books"], "ok: already there")) << "documents may add fields";
 }
 
-TEST_F(MetadataCommand, SampledDocumentsAreTriedWithTheExistingMapping) {
+TEST_F(MetadataCommand, SampledDocumentsAreHeldAgainstTheMappingThatIsThere) {
   const std::string index = name_ + "-numbers";
   Server().Call("PUT", "/" + index, R"({"mappings":{"dynamic":false}})");
   Server().Call("POST", "/" + index + "/_doc?refresh", R"({"n":"not a number"})");
@@ -181,7 +181,7 @@ TEST_F(MetadataCommand, SampledDocumentsAreTriedWithTheExistingMapping) {
   EXPECT_TRUE(Get("/muster-evaluate-*").empty());
 }
 
-TEST_F(MetadataCommand, DocumentsOnlyRequiresExistingTargets) {
+TEST_F(MetadataCommand, DocumentsAloneNeedTheirTargets) {
   TempFolder folder;
   const std::string file = folder / (name_ + "-lines.jsonl");
   std::ofstream(file) << "{\"a\":1}\n";

@@ -114,7 +114,7 @@ TEST_F(SnapshotCreate, ExistingRepositoryOfTheLocationIsUsed) {
   EXPECT_EQ(NotAClearError(read_only, 5), "");
 }
 
-TEST_F(SnapshotCreate, UnusableLocationIsNotRegistered) {
+TEST_F(SnapshotCreate, ALocationThatTheClusterMayNotUseIsNotRegistered) {
   const std::string repository = UniqueName("refused");
   const Outcome outcome =
       Create({Cluster(), "/no/such/place", "a", "--repository", repository, "--progress=none"});

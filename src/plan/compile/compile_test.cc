@@ -1,4 +1,4 @@
-// Goal: a compiled plan does what the plan says, and reports every failure. Method: compiled
+// Goal: a compiled plan does what the plan defines, and reports every failure. Method: compiled
 // machines run in memory and virtual time, children included, against services that fail on demand.
 
 #include "plan/compile/compile.h"
@@ -19,7 +19,7 @@ namespace {
 
 using Told = std::optional<states::TaskOutcome>;
 
-// Two ranks, and one that need not wait for the second; `extra` are further lines.
+// Two ranks, and one that does not depend on the second; `extra` has further lines.
 Plan Small(const std::string& extra = "") {
   const std::string text = R"(plan: small
 variables: {customer: acme, app-name: app, region: us-east-1, account: "42"}
@@ -48,7 +48,7 @@ CompiledPlan CompileSmall(const std::string& extra = "") {
 
 const Json kInput{{"tenantId", "customer-001"}, {"migrationId", "m-1"}, {"environment", "dev"}};
 
-// The statuses that were written, in their order.
+// The statuses that were written, in order.
 std::vector<std::string> Statuses(const FakeWorld& world) {
   std::vector<std::string> statuses;
   for (const auto& call : world.CallsTo("dynamodb")) {
@@ -81,7 +81,7 @@ TEST(Compile, EveryMachineOfTheExamplePassesTheCheck) {
   }
 }
 
-// A resume would otherwise wait two minutes without a word.
+// A resume would otherwise wait two minutes without an explanation.
 TEST(Compile, ADamagedStatusFailsAtOnceLocally) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
@@ -317,7 +317,7 @@ TEST(Compile, EventCountsMatchARun) {
   const CompiledPlan compiled = Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan)));
   FakeWorld world(compiled);
   EXPECT_EQ(static_cast<int64_t>(world.Run(kInput).events.size()), compiled.main.count.slow.events);
-  // Flows without rows are expected to take a minute: one look at each.
+  // Flows without rows are expected to take a minute: one poll each.
   for (const RankMachine& rank : compiled.ranks) {
     EXPECT_EQ(static_cast<int64_t>(world.Run(rank.machine, kInput).events.size()),
               rank.machine.count.slow.events)

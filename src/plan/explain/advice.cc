@@ -68,7 +68,7 @@ class Adviser {
     }
     for (const size_t rank : outlook_.arrangement.delayed) {
       advice_.push_back({"warning", "rank " + std::to_string(plan_.ranks[rank].number) +
-                                        " starts later than its needs ask for: branches of a "
+                                        " starts later than its needs require: branches of a "
                                         "state machine cannot wait for each other"});
     }
   }
@@ -126,7 +126,7 @@ class Adviser {
         if (!saves || saves->max < 0) continue;
         advice_.push_back({"merge",
                            "ranks " + std::to_string(a.number) + " and " +
-                               std::to_string(b.number) + " need the same and could be one",
+                               std::to_string(b.number) + " have the same needs and could be one",
                            "merge=" + numbers, *saves});
       }
     }

@@ -1,5 +1,5 @@
-// Goal: nothing that was made from an older state of the data counts as done. Method: plans with
-// known dependencies, and results as runs keep them.
+// Goal: nothing derived from outdated data counts as done. Method: plans with known dependencies,
+// and results as stored by runs.
 
 #include "plan/model/data_flow.h"
 

@@ -286,7 +286,7 @@ void PlanReader::CheckInside(FieldReader& fields, const std::string& file) {
   const fs::path relative = path.lexically_relative(folder);
   if (error || relative.empty() || *relative.begin() == "..") {
     problems_.Add(position, "'" + file + "' is outside of the plan's folder",
-                  "scripts are kept beside their plan, so that both are versioned as one");
+                  "keep scripts in the plan's folder, so that both are versioned together");
   }
 }
 

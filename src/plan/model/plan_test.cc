@@ -1,5 +1,5 @@
-// Goal: whatever is wrong in a plan is said, all at once, with its place and what to do. Method: a
-// table of plans with all the problems that must be found in them.
+// Goal: all problems of a plan are reported at once, each with its position and a fix. Method: a
+// table of plans with all the problems that must be found.
 
 #include "plan/model/plan.h"
 

@@ -32,7 +32,7 @@ class Rules {
   void Check() {
     if (std::all_of(plan_.ranks.begin(), plan_.ranks.end(),
                     [](const Rank& rank) { return rank.external; })) {
-      problems_.Add(plan_.ranks.front().position, "all ranks are external: nothing is to be done");
+      problems_.Add(plan_.ranks.front().position, "all ranks are external: there is nothing to do");
     }
     CheckNumbers();
     CheckTasks();
@@ -60,7 +60,7 @@ class Rules {
     for (size_t i = 0; i < plan_.ranks.size(); ++i) {
       const Rank& rank = plan_.ranks[i];
       if (i > 0 && plan_.ranks[i - 1].number == rank.number)
-        problems_.Add(rank.position, Label(i) + " is there twice");
+        problems_.Add(rank.position, Label(i) + " is listed twice");
       for (const int64_t need : rank.needs) {
         if (!plan_.FindRank(need)) {
           std::vector<std::string> numbers;
@@ -299,7 +299,7 @@ void CheckSecrets(const YamlNode& node, Problems& problems) {
       node.text.size() == 20 && (node.text.starts_with("AKIA") || node.text.starts_with("ASIA"));
   if (!password && !key) return;
   if (url) RememberSecret(url->password);
-  problems.Add(node.position, "a secret is written out here", "write ${env:NAME} or ${file:PATH}");
+  problems.Add(node.position, "a plain-text secret", "write ${env:NAME} or ${file:PATH}");
 }
 
 }  // namespace muster::plan

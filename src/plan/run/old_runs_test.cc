@@ -1,6 +1,5 @@
-// Goal: runs that an older version has begun are shown and resumed. Method: records as older
-// versions wrote them, without format versions and state tables: 'm' has failed, 'left' was left in
-// progress.
+// Goal: runs started by an older version are shown and resumed. Method: records as older versions
+// wrote them, without format versions and state tables: 'm' has failed, 'left' was interrupted.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +15,7 @@
 namespace muster::plan {
 namespace {
 
-// Succeeds, and keeps the parts of the plan that calls were made for, by state.
+// Succeeds, and records the parts of the plan that calls were made for, by state.
 class Recorder final : public states::TaskExecutor {
  public:
   std::map<std::string, std::optional<states::PlanPart>> parts() {

@@ -114,7 +114,7 @@ class StoreRunEngine final : public RunEngine {
   template <class Work>
   Result<RunState> Alone(const Work& work) {
     if (driving_.exchange(true)) {
-      return Error{Code::kConflict, "this engine is driving a run already",
+      return Error{Code::kConflict, "this engine already drives a run",
                    "make an engine for each run that is driven at the same time"};
     }
     Result<RunState> ended = work();

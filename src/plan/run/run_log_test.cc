@@ -1,5 +1,4 @@
-// Goal: what a history says of a task is read the same way for everyone. Method: histories made by
-// hand, as the engine writes them.
+// Goal: a history means the same to every reader. Method: hand-made histories in the engine's form.
 
 #include "plan/run/run_log.h"
 
@@ -12,7 +11,7 @@ namespace {
 
 WallTime At(int64_t ms) { return WallTime(milliseconds(ms)); }
 
-// A history in which each event follows the one before it, a millisecond later.
+// A history in which events follow each other at intervals of a millisecond.
 class Story {
  public:
   Story& Enter(const std::string& type, const std::string& state, Json input = Json::object()) {

@@ -1,5 +1,5 @@
-// Goal: what people are shown of a run is what it did. Method: real runs on the memory store, with
-// tasks that fail on demand.
+// Goal: the view of a run shows what the run did. Method: real runs on the memory store, with tasks
+// that fail on demand.
 
 #include "plan/run/run_view.h"
 
@@ -151,7 +151,7 @@ TEST_F(RunViewTest, RemainingTimeFollowsThePaceSoFar) {
   EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->status, TaskStatus::kSucceeded);
   ASSERT_TRUE(view.expected_end);
-  // The plan expects minutes, and what was done took milliseconds.
+  // The plan expects minutes, and the completed tasks took milliseconds.
   EXPECT_LT(*view.expected_end, RealEnv().WallNow() + std::chrono::minutes(1));
 }
 

@@ -183,7 +183,7 @@ Result<std::string> Runs::Resolve(const std::string& text) {
   }
   if (last != text.npos) return NoSuchRun(text);
   if (same.size() < 2) return id;
-  return Error{Code::kInvalid, "several migrations are called '" + id + "': " + names,
+  return Error{Code::kInvalid, "several migrations have the id '" + id + "': " + names,
                "say which: TENANT/ENVIRONMENT/" + id};
 }
 

@@ -76,7 +76,7 @@ Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   if (marked && marked->status == states::ExecutionStatus::kSucceeded) return {};
   return Error{Code::kUnavailable,
                "migration '" + run.id +
-                   "' is cancelled, but its status could not be written, or what goes on elsewhere "
+                   "' is cancelled, but its status could not be written, or its remote work "
                    "could not be stopped: " +
                    (marked ? marked->error + ": " + marked->cause : std::string()),
                "fix that, then run 'muster cancel " + run.id + "' again"};

@@ -21,7 +21,7 @@ Error ResumedByAnother(const std::string& id) {
 
 Error IsCompleted(const std::string& id) {
   return {Code::kConflict, "migration '" + id + "' is completed",
-          "'muster retry " + id + " --rank N' does a part of it again"};
+          "'muster retry " + id + " --rank N' repeats a part of it"};
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
     // The machine that was started lacks the requested repetitions.
     if (begun) {
       MUSTER_TRY(WhileRenewing(run, [&](const std::stop_token& lost) {
-        return EndCancelled(run, "to go on by another plan, or to do parts of it again", lost);
+        return EndCancelled(run, "to continue with another plan, or to repeat parts of it", lost);
       }));
     }
   }

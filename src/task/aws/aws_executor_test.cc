@@ -10,8 +10,8 @@
 #include "support/http_server.h"
 #include "task/test_context.h"
 
-// The executor against a server that answers what the test has prepared: what goes over the wire
-// and what becomes of the answers. tests/aws holds it against a server that imitates AWS.
+// Tests the executor against a server with prepared answers: requests on the wire, and results.
+// tests/aws uses a server that imitates AWS.
 namespace muster::task {
 namespace {
 
@@ -23,7 +23,7 @@ using muster::testing::HttpServerRequest;
 
 class AwsExecutorTest : public ::testing::Test {
  protected:
-  // Answers to come, in order.
+  // Answers to return, in order.
   void Prepare(HttpServerReply reply) {
     const std::lock_guard lock(mutex_);
     replies_.push_back(std::move(reply));
@@ -256,7 +256,7 @@ TEST_F(AwsExecutorTest, AGlueJobIsStartedOnceAndWaitedFor) {
   Prepare(200, R"({"JobRun":{"Id":"jr_1","JobRunState":"RUNNING"}})");
   auto running = executor_->Poll(Call(resource, input), pending->resume, context_);
   EXPECT_NE(std::get_if<states::TaskPending>(&running), nullptr);
-  // Glue not being reached says nothing about the job.
+  // An unreachable Glue is no evidence about the job.
   for (int i = 0; i < 3; ++i) Prepare(500, "");
   running = executor_->Poll(Call(resource, input), pending->resume, context_);
   EXPECT_NE(std::get_if<states::TaskPending>(&running), nullptr);
@@ -301,7 +301,7 @@ TEST_F(AwsExecutorTest, AnExecutionIsStartedByNameAndWaitedFor) {
   const std::string name = Body(0)["name"];
   EXPECT_EQ(Body(0)["input"], R"({"a":1})");
 
-  // The same call again, when it has already ended.
+  // The same call again, after it has ended.
   Prepare(400, R"({"__type":"ExecutionAlreadyExists","message":"exists"})");
   outcome = Start(resource, input);
   const auto* pending = std::get_if<states::TaskPending>(&outcome);

@@ -1,4 +1,4 @@
-// Goal: `muster:sql` does on PostgreSQL what it does on SQLite. Method: a database of its own.
+// Goal: `muster:sql` behaves on PostgreSQL as on SQLite. Method: a separate database.
 
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST_F(SqlPostgresTest, UnreachableServerIsUnavailable) {
             "Sql.Unavailable");
 }
 
-// Tables from before there were versions lack the column `format`.
+// Unversioned tables lack the column `format`.
 TEST_F(SqlPostgresTest, AnOlderVersionsTableOfCallsIsUsedAndANewerOnesRefused) {
   const auto replace = [&](const std::string& more) {
     server_->Exec("SET client_min_messages = error; DROP TABLE IF EXISTS muster_task");

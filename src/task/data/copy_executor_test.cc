@@ -96,7 +96,7 @@ TEST_F(CopyExecutorTest, RelativePathsStartAtTheGivenFolder) {
   EXPECT_EQ(InFolder("", "sqlite:x.db"), "sqlite:x.db");
 }
 
-// The store was deleted, and another run begun by the same name.
+// The store was deleted, and another run started under the same name.
 TEST_F(CopyExecutorTest, ObjectsStagedByAnotherRunDoNotCount) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   states::TaskCall call = Call("User");
@@ -111,7 +111,7 @@ TEST_F(CopyExecutorTest, ObjectsStagedByAnotherRunDoNotCount) {
   EXPECT_EQ(Succeed(call)["rows"], 1);
   call.input["staging_run"] = "two";
   EXPECT_EQ(Succeed(call)["rows"], 2);
-  // A run that an older version has begun has objects without its name.
+  // Objects staged by an older version do not name their run.
   Json unmarked = Manifest("User");
   unmarked.erase("run");
   folder_.Write("staging/User.manifest.json", ToJsonText(unmarked));
@@ -171,7 +171,7 @@ TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
   EXPECT_TRUE(failure->cause.starts_with("2 rows of User cannot be read, 1 may be (2 rows can)"))
       << failure->cause;
   EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.manifest.json"));
-  // Each is there to be looked at, with its reason.
+  // All are listed, each with its reason.
   const std::string letters = Read(StagingFolder() + "/unreadable/User.jsonl");
   EXPECT_EQ(std::count(letters.begin(), letters.end(), '\n'), 2) << letters;
   call.input["max_unreadable"] = 2;

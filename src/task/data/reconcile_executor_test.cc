@@ -1,6 +1,5 @@
-// Goal: rows that are lost on the way, and rows without their parents, are found and named. Method:
-// real copies and transforms on both databases, with a target and a staging folder that are
-// tampered with behind their backs.
+// Goal: lost rows, and rows without their parents, are found and named. Method: real copies and
+// transforms on both databases; then target and staging folder are tampered with.
 
 #include "task/data/reconcile_executor.h"
 
@@ -137,7 +136,7 @@ TEST_P(ReconcileTest, CountsAddUpIfAllRowsArrive) {
   const Json expected{{"extracted", 5}, {"unreadable", 0}, {"staged", 5},      {"read", 5},
                       {"loaded", 4},    {"rejected", 1},   {"foreign_keys", 1}};
   EXPECT_EQ(Succeed(Reconcile()), expected);
-  // Rows that were there already are loaded all the same.
+  // Rows that existed before count as loaded.
   Load("people");
   Load("sites");
   EXPECT_EQ(Succeed(Reconcile()), expected);
@@ -200,7 +199,7 @@ TEST_P(ReconcileTest, OrphanIsReportedWithTheRankThatLoadsItsParent) {
   Extract("Site");
   Load("people");
   Load("sites");
-  // As a load with foreign keys switched off does.
+  // As a load with foreign keys disabled does.
   Change(sqlite()
              ? "PRAGMA foreign_keys = OFF; DELETE FROM cont_people WHERE id = '2'"
              : "SET session_replication_role = replica; DELETE FROM cont.people WHERE id = '2'");

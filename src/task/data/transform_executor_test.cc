@@ -16,7 +16,7 @@
 namespace muster::task {
 namespace {
 
-// A database to load into: people, and sites that belong to them.
+// A target database: people, and sites that belong to them.
 class Database {
  public:
   virtual ~Database() = default;
@@ -294,8 +294,8 @@ TEST_P(TransformTest, AScriptThatWasEditedSinceTheRunBeganIsNotRun) {
 INSTANTIATE_TEST_SUITE_P(Targets, TransformTest, ::testing::Values("Sqlite", "Postgres"),
                          [](const auto& test) { return test.param; });
 
-// By its types and collations SQLite takes texts for the same that are not: one row would replace
-// the other, and both would count as loaded.
+// With its types and collations SQLite treats different texts as equal: one row would replace the
+// other, and both would count as loaded.
 TEST_P(TransformTest, StagedFileThatDiffersFromItsManifestIsNotLoaded) {
   Stage("People", "Id,Name\np1,Ann\n");
   folder_.Write("staging/People.jsonl", "{\"Id\":\"x\",\"Name\":\"another file\"}\n");
@@ -312,7 +312,7 @@ TEST(TransformKeys, ThatSqliteTreatsAsEqualAreRejected) {
   struct Case {
     std::string columns;
     std::string script;
-    std::string refused;  // empty: nothing is
+    std::string refused;  // empty: none
   };
   const Case cases[] = {
       {"id TEXT COLLATE NOCASE PRIMARY KEY", "SELECT unnest(['A', 'a']) AS id", "id = 'a'"},

@@ -19,7 +19,7 @@
 namespace muster::task {
 namespace {
 
-// Stands in for the services of AWS: keeps what it was asked.
+// Stands in for AWS: records its calls.
 class RecordingAws : public states::TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return true; }
@@ -55,7 +55,7 @@ class NotifyExecutorTest : public ::testing::Test {
                              .state = "Tell"},
                             context_);
   }
-  // Notifies them, and waits until all are notified.
+  // Sends notifications, and waits until all are delivered.
   void Succeed(const Json& targets, const std::string& dedupe = "m-1/600/User") {
     const auto outcome = Start(targets, dedupe);
     const auto* failure = std::get_if<states::TaskFailure>(&outcome);
