@@ -24,6 +24,7 @@
 #include "raw_sqlite.h"
 #include "report.h"
 #include "support/shared_server.h"
+#include "support/temporary_folder.h"
 #include "table.h"
 
 namespace muster::bench {
@@ -41,26 +42,6 @@ struct Options {
   int samples = 300;
   bool smoke = false;
   bool json = false;
-};
-
-// Gone with everything in it at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    path_ = (fs::temp_directory_path() / "muster-bench-XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create " + path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 // One database system, empty at first; every namespace has a store and its table.
@@ -99,7 +80,7 @@ class SqliteBackend final : public Backend {
   // Each namespace in a file of its own: the pages of one are no business of the other.
   std::string File(const std::string& space) const { return folder_.path() + "/" + space + ".db"; }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
 };
 
 class PostgresBackend final : public Backend {
@@ -254,7 +235,7 @@ Report Measure(const Options& options) {
       report.collisions.push_back({name, kCompeting, conflicts});
     }
   }
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   report.start_up_ms = StartUpMilliseconds(options.smoke ? 1 : 20);
   report.idle_worker_mib = IdleWorkerMebibytes("sqlite:" + folder.path() + "/idle.db");
   return report;

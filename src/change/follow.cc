@@ -15,11 +15,11 @@ using namespace std::chrono_literals;
 
 constexpr size_t kFullBatch = 1'000;                     // events, at the end of a transaction
 constexpr size_t kLargestBatch = 5'000;                  // within one; a change has two at most
-constexpr size_t kLargestBatchBytes = 16 * 1024 * 1024;  // the same in bytes
+constexpr size_t kLargestBatchBytes = 16 * 1024 * 1024;  // the same, in bytes
 constexpr milliseconds kLongestBatch = 200ms;
 constexpr milliseconds kConfirmEvery = 10s;  // the server gives up after a minute by default
-// A checkpoint without events, so that the server can remove its log while only other tables
-// change.
+// Appends a checkpoint even without events, so that the server can remove its log while only other
+// tables change.
 constexpr sql::PgLsn kIdleCheckpoint = 16 * 1024 * 1024;
 
 size_t BytesOf(const events::StreamAppend& append) {
@@ -44,11 +44,12 @@ class FollowSession {
         env_(env),
         confirmed_at_(env.MonoNow()) {}
 
-  // Reads for as long as a batch may take, and appends what is due. The number of events appended.
+  // Reads for as long as a batch may take, and appends what is due. Returns the number of events
+  // appended.
   Result<int64_t> Step() {
     auto appended = ReadAndAppend();
     if (appended || !IsTransient(appended.error().code)) return appended;
-    // The server also ends the stream for reasons that do not pass, such as a dropped publication.
+    // The server also ends the stream for permanent reasons, such as a dropped publication.
     const Status owned = source_.CheckOwned(stored_);
     if (!owned && !IsTransient(owned.error().code)) return owned.error();
     return appended;
@@ -60,7 +61,7 @@ class FollowSession {
     return mark ? marks_.contains(*mark) : std::max(reached_.end, idle_) >= position;
   }
 
-  // Stores how far the source has been read, though there was nothing to append.
+  // Stores how far the source has been read, even with nothing to append.
   Status Finish() {
     if (std::max(idle_, reached_.end) <= stored_.end) return {};
     MUSTER_TRY(Append());
@@ -72,7 +73,7 @@ class FollowSession {
  private:
   struct Transaction {
     ChangePlace place;
-    int64_t skipped = 0;    // so many changes are in the log already
+    int64_t skipped = 0;    // this many changes are in the log already
     bool is_known = false;  // all of them
   };
 
@@ -155,17 +156,17 @@ class FollowSession {
     if (!transaction_) idle_ = std::max(idle_, frame.sent);
     if (!frame.wants_reply) return {};
     if (transaction_ || !batch_.empty() || idle_ <= stored_.end) return Confirm();
-    // A server that shuts down waits until all that it has sent is confirmed.
+    // A server that shuts down waits until everything it has sent is confirmed.
     MUSTER_TRY(Append());
     return {};
   }
 
-  // Events of one transaction stay together, unless they are too many.
+  // Keeps the events of a transaction together, unless there are too many.
   bool IsDue(bool nothing_came) const {
     if (batch_.size() >= kLargestBatch || bytes_ >= kLargestBatchBytes) return true;
     if (transaction_) return false;
     if (batch_.empty()) {
-      // The end of a transaction whose last part has just been appended, or much of others.
+      // The transaction ends whose last part was just appended, or many other events wait.
       return (stored_.commit != 0 && reached_.end > stored_.end) ||
              std::max(idle_, reached_.end) > stored_.end + kIdleCheckpoint;
     }
@@ -185,7 +186,7 @@ class FollowSession {
     return events;
   }
 
-  // Only what is in the log with its checkpoint.
+  // Confirms only what is in the log, together with its checkpoint.
   Status Confirm() {
     confirmed_at_ = env_.MonoNow();
     return stream_.Confirm(stored_.end);
@@ -195,7 +196,7 @@ class FollowSession {
   FollowLog& log_;
   RowEvents& rows_;
   FollowCheckpoint stored_;
-  FollowCheckpoint reached_;  // with what is in the batch
+  FollowCheckpoint reached_;  // including the batch
   sql::PgReplication stream_;
   Env& env_;
   MonoTime confirmed_at_;
@@ -242,7 +243,7 @@ class Follower {
   }
 
  private:
-  // Until a stop is requested, or everything is there that was asked for: then true.
+  // Until a stop is requested, or everything requested is in the log: then true.
   Result<bool> Session() {
     MUSTER_ASSIGN(FollowSource source, FollowSource::Open(options_));
     MUSTER_TRY(source.Check());
@@ -289,8 +290,8 @@ class Follower {
     return false;
   }
 
-  // Says that a slot is about to exist, before it does: what is found later under that name is ours
-  // only if this is in the log.
+  // Announces a slot before it is created: one found later under that name is ours only if this is
+  // in the log.
   Status Begin(FollowSource& source, FollowCheckpoint& checkpoint) {
     MUSTER_ASSIGN(const auto slot, source.SlotPosition());
     if (slot) {

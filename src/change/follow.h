@@ -28,7 +28,7 @@ struct FollowReport {
   std::string position = {};  // how far the source's log is followed
 };
 
-// Notified on the thread that follows.
+// Called on the thread that follows.
 class FollowObserver {
  public:
   virtual ~FollowObserver() = default;
@@ -38,18 +38,18 @@ class FollowObserver {
   virtual void Waits(const Error& /*why*/) {}
 };
 
-// Appends every committed change of the tables to `log`, once and in commit order, until a stop is
-// requested: changes since the first call with this name, not the rows that existed before. That
-// call creates a replication slot and publications at the source. Changes of a transaction appear
-// together, or in parts of thousands if there are more.
+// Appends every committed change of the tables to `log`, exactly once and in commit order, until a
+// stop is requested: changes since the first call with this name, not the rows that existed before.
+// That call creates a replication slot and publications at the source. Changes of a transaction are
+// appended together, or in parts of thousands if there are more.
 //
-// Any number of processes may call it: one follows, the others stand by. A process that dies is
-// succeeded where it was. Waits for a source or log that is unavailable, or for a slot that another
+// Any number of processes may call it: one follows, the others stand by and take over where it
+// stopped if it dies. Waits for a source or log that is unavailable, or for a slot that another
 // process reads.
 //
-// kInvalid: the source or its tables lack something; the message names everything. kIncompatible:
-// changes are missing, since the slot is gone or ahead, or the source is another or went back. The
-// hint says how to start over.
+// kInvalid: the source or its tables lack something; the message lists everything. kIncompatible:
+// changes are missing, since the slot is gone or ahead, or the source was exchanged or restored.
+// The hint explains how to start over.
 Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
                             FollowObserver& observer, Env& env, std::stop_token stop);
 

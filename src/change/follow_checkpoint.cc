@@ -53,7 +53,7 @@ Result<std::vector<events::Event>> FollowLog::After(int64_t version) {
   return log_.ReadStream(stream_, version, 1);
 }
 
-// There is no call for the last event of a stream: doubles, then halves.
+// No call returns the last event of a stream: doubles, then halves.
 Result<int64_t> FollowLog::LastVersion() {
   int64_t step = 1;
   int64_t last = 0;
@@ -90,7 +90,7 @@ Status FollowLog::Write(const FollowCheckpoint& checkpoint,
                      .events = {{.type = "follow.checkpoint", .payload = text}}});
   const auto appended = log_.Append(appends);
   if (!appended && appended.error().code == Code::kUnknownOutcome) {
-    // What another process has appended with an equal checkpoint are the same changes.
+    // Changes that another process has appended with an equal checkpoint are the same.
     MUSTER_ASSIGN(const auto events, After(version_));
     if (events.empty()) return Error{Code::kUnavailable, appended.error().message};
     if (events.front().payload != text) return Error{Code::kConflict, appended.error().message};

@@ -23,11 +23,11 @@ struct FollowCheckpoint {
     kEnded,      // nothing of it is left at the source
   };
   Phase phase = Phase::kCreating;
-  std::string id = {};  // also at the source: what is there under our name is ours only with it
+  std::string id = {};  // also at the source: what exists there under our name is ours only with it
   std::map<std::string, int64_t> tables = {};  // what is followed: oids by name
   sql::PgSystem system = {};
   sql::PgLsn end = 0;  // transactions that end here or earlier are in the log
-  // Of the transaction after them, as many changes are in the log. Only large ones come in parts.
+  // For the next transaction: this many of its changes are in the log. Only large ones are split.
   sql::PgLsn commit = 0;
   int64_t changes = 0;
 };
@@ -38,11 +38,11 @@ class FollowLog {
   FollowLog(events::EventLog& log, const std::string& name)
       : log_(log), stream_("$follow/" + name) {}
 
-  // The last one; none: the source was never followed into this log.
+  // The last one; none: this log has never followed the source.
   Result<std::optional<FollowCheckpoint>> Read();
 
-  // Appends events and the checkpoint that they lead to, or none of them. After an unknown outcome
-  // it finds out. kConflict: another process has written since Read.
+  // Appends events together with their checkpoint, or nothing. Resolves an unknown outcome.
+  // kConflict: another process has written since Read.
   Status Write(const FollowCheckpoint& checkpoint, std::vector<events::StreamAppend> appends);
 
  private:

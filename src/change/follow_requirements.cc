@@ -72,7 +72,7 @@ Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
     problems.push_back("'" + table +
                        "' belongs to another role, and only its owner can publish it");
   }
-  // Publishing such a table would make the application's own updates and deletes fail.
+  // If such a table were published, the application's own updates and deletes would fail.
   const bool has_identity =
       identity == "f" || identity == "i" || (identity == "d" && found.Text(0, 2) == "t");
   if (!is_outbox && !has_identity) {

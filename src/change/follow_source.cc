@@ -12,7 +12,7 @@
 namespace muster::change {
 namespace {
 
-constexpr size_t kMaxName = 40;  // PostgreSQL's names have 63 bytes
+constexpr size_t kMaxName = 40;  // PostgreSQL's limit for names is 63 bytes
 constexpr int kWithMarks = 140'000;
 constexpr std::string_view kOutboxSuffix = "_outbox";
 
@@ -57,8 +57,8 @@ Result<sql::PgResult> FollowSource::Ask(const std::string& sql, bool writes) {
   return connection_->Execute(statement, sql::PgParams());
 }
 
-// Both, even if one is empty: a publication that is created later does not exist for changes that
-// were made before, and the server then ends the stream.
+// Both, even if one is empty: a publication created later does not cover earlier changes, and the
+// server then ends the stream.
 std::vector<std::string> FollowSource::Publications() const {
   return {Slot(), Slot() + std::string(kOutboxSuffix)};
 }
@@ -178,7 +178,7 @@ Result<std::optional<sql::PgLsn>> FollowSource::SlotPosition() {
 Result<sql::PgLsn> FollowSource::CreateSlot() {
   MUSTER_ASSIGN(sql::PgReplication connection, sql::PgReplication::Open(OptionsFor(uri_)));
   auto created = connection.CreateSlot(Slot());
-  // The server has refused: all of its slots are in use.
+  // The server refused: all of its slots are in use.
   if (!created && created.error().code == Code::kUnavailable) {
     return Error{Code::kUnavailable, created.error().message,
                  "drop a slot that is not needed, or raise max_replication_slots"};
@@ -207,8 +207,8 @@ Status FollowSource::CheckContinues(const FollowCheckpoint& checkpoint) {
   MUSTER_ASSIGN(const sql::PgSystem system, connection.Identify());
   const sql::PgSystem& known = checkpoint.system;
   if (system.id != known.id) {
-    return StartOver("it is another server than the one followed so far (system " + system.id +
-                     ", not " + known.id + ")");
+    return StartOver("it is not the server followed so far (system " + system.id + ", not " +
+                     known.id + ")");
   }
   if (system.timeline != known.timeline) {
     MUSTER_ASSIGN(const auto end, connection.EndOfTimeline(known.timeline, system.timeline));

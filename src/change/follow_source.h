@@ -13,30 +13,31 @@
 
 namespace muster::change {
 
-// The database that is followed: what must be there, and what is ours there. Used by one thread.
+// The database that is followed: its requirements, and our objects in it. Used by one thread.
 class FollowSource {
  public:
   // kInvalid: the URL or the name.
   static Result<FollowSource> Open(const FollowOptions& options);
 
-  // kInvalid names everything that is missing: settings of the server, rights, tables, keys.
+  // kInvalid lists everything that is missing: settings of the server, rights, tables, keys.
   Status Check();
 
-  // kIncompatible: what is at the source under our name is not this following's; or a table that it
-  // follows is published no more, or is another one of the same name: then changes are missing.
+  // kIncompatible: the objects at the source under our name do not belong to this log; or a
+  // followed table is no longer published, or was replaced by one of the same name: then changes
+  // are missing.
   Status CheckOwned(const FollowCheckpoint& checkpoint);
 
-  // Creates the publications, or changes them to the tables of the options; returns those.
+  // Creates the publications, or changes them to the tables in the options; returns those.
   Result<std::map<std::string, int64_t>> Publish(const std::string& id);
 
-  // The slot's position; none: there is no slot. kIncompatible: its changes are lost, or it is no
-  // slot of ours.
+  // The slot's position; none: no slot. kIncompatible: its changes are lost, or the slot is not
+  // ours.
   Result<std::optional<sql::PgLsn>> SlotPosition();
 
   // kUnavailable: it waits for a transaction, which the message names.
   Result<sql::PgLsn> CreateSlot();
 
-  // kIncompatible: the source is not the one of the checkpoint, or changes since then are missing.
+  // kIncompatible: the checkpoint is of another source, or changes since then are missing.
   Status CheckContinues(const FollowCheckpoint& checkpoint);
 
   Result<sql::PgSystem> System();
@@ -47,10 +48,10 @@ class FollowSource {
   // The columns of a table's primary key.
   Result<std::vector<std::string>> KeyOf(uint32_t oid);
 
-  // Writes a mark into the source's log that the stream will contain: everything committed before
-  // it comes before it. None: the server is too old.
+  // Writes a mark to the source's log, which the stream then contains after everything committed
+  // earlier. None: the server is too old.
   Result<std::optional<std::string>> Mark(Env& env);
-  // The end of what is written of the source's log.
+  // The end of the source's log.
   Result<sql::PgLsn> Position();
 
   // Whether there is a slot or a publication.

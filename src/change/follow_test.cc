@@ -182,7 +182,7 @@ TEST_F(FollowTest, EveryCommittedChangeIsOneEventInCommitOrder) {
   EXPECT_EQ(Events().size(), 7u);
 }
 
-TEST_F(FollowTest, OutboxesTablesWithoutKeysAndColumnsThatComeLater) {
+TEST_F(FollowTest, OutboxesTablesWithoutKeysAndLaterColumns) {
   server_->Exec(
       "CREATE TABLE outbox (id uuid DEFAULT gen_random_uuid(), aggregatetype text,"
       " aggregateid text, type text, payload jsonb)");
@@ -205,7 +205,7 @@ TEST_F(FollowTest, OutboxesTablesWithoutKeysAndColumnsThatComeLater) {
   EXPECT_EQ(Events()[3].payload, R"({"key":{"id":1},"row":{"id":1,"note":"a","total":1.50}})");
 }
 
-TEST_F(FollowTest, LargeValuesThatStayTheSameAreNamed) {
+TEST_F(FollowTest, UnchangedLargeValuesAreNamed) {
   server_->Exec("ALTER TABLE orders ALTER COLUMN note SET STORAGE EXTERNAL");
   server_->Exec("INSERT INTO orders VALUES (1, repeat('x', 100000))");
   MustFollow();
@@ -238,7 +238,7 @@ TEST_F(FollowTest, NothingIsLostOrRepeatedWhenAppendsFail) {
   }
 }
 
-TEST_F(FollowTest, ALargeTransactionComesInPartsAndOnce) {
+TEST_F(FollowTest, LargeTransactionIsAppendedInPartsExactlyOnce) {
   MustFollow();
   server_->Exec("INSERT INTO orders SELECT g, 'x' FROM generate_series(1, 23000) g");
   UnluckyLog unlucky(*log_, 7);
@@ -285,7 +285,7 @@ TEST_F(FollowTest, AnotherProcessStandsByAndTakesOver) {
                               "orders/3 orders.inserted"}));
 }
 
-TEST_F(FollowTest, EverythingThatIsMissingIsNamedAtOnce) {
+TEST_F(FollowTest, AllMissingRequirementsAreListedTogether) {
   server_->Exec("CREATE TABLE keyless (n int); CREATE VIEW seen AS SELECT 1 AS n");
   server_->Exec("CREATE ROLE reader LOGIN");
   FollowOptions options = Options();
@@ -301,7 +301,7 @@ TEST_F(FollowTest, EverythingThatIsMissingIsNamedAtOnce) {
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM pg_replication_slots"), "0");
 }
 
-TEST_F(FollowTest, AServerThatDoesNotDecodeIsRefused) {
+TEST_F(FollowTest, ServerWithoutLogicalDecodingIsRejected) {
   PostgresServer& plain = PostgresServer::Shared();
   plain.Exec("CREATE TABLE IF NOT EXISTS orders (id int PRIMARY KEY)");
   FollowOptions options = Options();
@@ -309,7 +309,7 @@ TEST_F(FollowTest, AServerThatDoesNotDecodeIsRefused) {
   EXPECT_NE(FailureOf(options).message.find("wal_level"), std::string::npos);
 }
 
-TEST_F(FollowTest, ChangesThatAreMissingAreNotPassedOver) {
+TEST_F(FollowTest, MissingChangesAreDetected) {
   MustFollow();
   server_->Exec("INSERT INTO orders VALUES (1, 'a')");
   // Another reader moves the slot ahead.
@@ -338,7 +338,7 @@ TEST_F(FollowTest, ASlotOfAnotherLogIsLeftAlone) {
   EXPECT_EQ(FailureOf().code, Code::kIncompatible);
 }
 
-TEST_F(FollowTest, ATableThatWasReplacedIsNotPassedOver) {
+TEST_F(FollowTest, ReplacedTableIsDetected) {
   MustFollow();
   server_->Exec("DROP TABLE orders; CREATE TABLE orders (id int PRIMARY KEY)");
   server_->Exec("INSERT INTO orders VALUES (1)");
@@ -378,7 +378,7 @@ TEST_F(FollowTest, ATransactionOfExactlyOnePartIsFinished) {
             "0");
 }
 
-TEST_F(FollowTest, AServerWithoutAFreeSlotIsWaitedForByName) {
+TEST_F(FollowTest, FollowerReportsThatItWaitsForAFreeSlot) {
   // A transaction that is open must not be taken for the reason.
   auto busy = sql::PgConnection::Open({.uri = server_->Url()});
   ASSERT_TRUE(busy) << busy.error().ToString();
@@ -433,7 +433,7 @@ TEST_F(FollowTest, UnfollowRemovesEverythingAndCanBeRepeated) {
   }
 }
 
-TEST_F(FollowTest, OneThatIsStoppedBeforeTheEndSaysSo) {
+TEST_F(FollowTest, StopBeforeTheEndIsReported) {
   std::stop_source stop;
   stop.request_stop();
   FollowObserver silent;

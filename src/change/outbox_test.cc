@@ -23,7 +23,7 @@ TEST(Outbox, NamesItsColumns) {
   EXPECT_EQ(outbox->metadata, "meta");
 }
 
-TEST(Outbox, RefusesWhatItDoesNotKnow) {
+TEST(Outbox, RejectsUnknownParameters) {
   for (const char* text : {"", "?id=x", "o?id", "o?id=", "o?key=x", "o?"}) {
     const auto outbox = ParseOutbox(text);
     ASSERT_FALSE(outbox) << text;

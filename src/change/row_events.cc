@@ -26,7 +26,7 @@ enum : uint32_t {
   kJsonb = 3802,
 };
 
-// As PostgreSQL prints numbers; NaN and Infinity are not JSON.
+// As printed by PostgreSQL; NaN and Infinity are not JSON.
 bool IsJsonNumber(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return !text.empty() && text.front() >= '0' && text.front() <= '9';
@@ -125,7 +125,7 @@ std::string StreamName(const std::string& table_name, const std::string& key) {
   return stream;
 }
 
-// Large values that an update did not touch are in the old row, if that was sent whole.
+// Large values that an update did not touch are taken from the old row, if that was sent whole.
 PgTuple WithOldValues(const PgTuple& row, const std::optional<PgTuple>& old) {
   PgTuple whole = row;
   for (size_t i = 0; old && i < whole.size() && i < old->size(); ++i) {
@@ -144,7 +144,8 @@ bool IsEqual(const PgField& a, const PgField& b) { return a.kind == b.kind && a.
 }  // namespace
 
 std::string TableName(std::string_view schema, std::string_view table) {
-  // With a dot in its name, a table in public would pass for one of another schema.
+  // Otherwise a table with a dot in its name, in public, could be mistaken for one of another
+  // schema.
   const bool is_plain = schema == "public" && table.find('.') == table.npos;
   return is_plain ? std::string(table) : std::string(schema) + "." + std::string(table);
 }
@@ -301,7 +302,7 @@ void RowEvents::Take(events::StreamAppend append, const Table& table, const Chan
   if (!fits) {
     Reject(table, append.stream, place, fits.error().message, out);
   } else if (append.stream.starts_with("$follow")) {
-    // A row must not pass for a checkpoint.
+    // A row must not be mistaken for a checkpoint.
     Reject(table, append.stream, place, "streams that begin with $follow are reserved", out);
   } else {
     out.push_back(std::move(append));

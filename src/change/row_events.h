@@ -13,7 +13,7 @@
 
 namespace muster::change {
 
-// Where a change stands in the source's log.
+// The position of a change in the source's log.
 struct ChangePlace {
   sql::PgLsn commit = 0;
   int64_t number = 0;  // within its transaction, from 1

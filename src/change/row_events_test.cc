@@ -130,7 +130,7 @@ TEST_F(RowEventsTest, StreamsOfDifferentTablesStayApart) {
   EXPECT_EQ(stream("public", "shop.orders", "1"), "public.shop.orders/1");
 }
 
-TEST_F(RowEventsTest, NumbersThatJsonDoesNotHaveAreText) {
+TEST_F(RowEventsTest, NumbersThatJsonLacksAreText) {
   RowEvents rows("shop", {});
   ASSERT_TRUE(rows.Learn({.oid = 9,
                           .schema = "public",
@@ -184,7 +184,7 @@ TEST_F(RowEventsTest, AnOutboxWithoutItsColumnsIsRefused) {
   EXPECT_EQ(learnt.error().code, Code::kInvalid);
 }
 
-TEST_F(RowEventsTest, WhatCannotBeAnEventIsRejectedByName) {
+TEST_F(RowEventsTest, ChangeThatCannotBeAnEventIsRejectedByName) {
   RowEvents rows("shop", {});
   ASSERT_TRUE(rows.Learn(Orders(), {}));
   const std::string large(events::kMaxEventBytes, 'x');

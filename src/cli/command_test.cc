@@ -68,7 +68,7 @@ TEST_F(CommandTest, ParseSetsValuesAndTheAction) {
   EXPECT_EQ(*context_.action(), 10);
 }
 
-TEST_F(CommandTest, AnOptionThatTheActionDoesNotHaveIsRefused) {
+TEST_F(CommandTest, OptionOfAnotherActionIsRejected) {
   Command move = program_.AddCommand("move", "moves things");
   move.AddOption("ACTION", kind_, "what to do");
   move.AddOption("TARGET", from_, "what");
@@ -85,7 +85,7 @@ TEST_F(CommandTest, TheInnermostCommandActs) {
   EXPECT_EQ(*context_.action(), 20);
 }
 
-TEST_F(CommandTest, HelpAndVersionAreTextsInsteadOfAnAction) {
+TEST_F(CommandTest, HelpAndVersionRunNoAction) {
   EXPECT_EQ(*Parse({"--version"}), "muster 1.0\n");
   const auto help = Parse({"copy", "--help"});
   ASSERT_TRUE(help && *help);
@@ -103,7 +103,7 @@ TEST_F(CommandTest, AnOptionalArgumentIsInBracketsInItsUsage) {
   EXPECT_NE(help.find("Usage: muster move [TARGET] [OPTIONS]"), std::string::npos) << help;
 }
 
-TEST_F(CommandTest, ValuesThatAreNotAllowedAreWrongUsage) {
+TEST_F(CommandTest, InvalidValuesAreUsageErrors) {
   for (const char* wrong : {"--level=0", "--level=10", "--level=x", "--kind=none", "--size=2MB"}) {
     const Error error = Failure({"copy", "here", wrong});
     EXPECT_EQ(error.code, Code::kInvalid) << wrong;
@@ -118,7 +118,7 @@ TEST_F(CommandTest, ValuesThatAreNotAllowedAreWrongUsage) {
             "--size: 'much' is not a size, such as 8MiB");
 }
 
-TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
+TEST_F(CommandTest, UnknownArgumentsAreNamedWithASuggestion) {
   EXPECT_EQ(Failure({"cpoy"}).message, "unknown command 'cpoy'");
   EXPECT_EQ(Failure({"cpoy"}).hint, "did you mean 'copy'?");
   EXPECT_EQ(Failure({"copy", "here", "--levle=3"}).message, "unknown option '--levle=3'");
@@ -127,7 +127,7 @@ TEST_F(CommandTest, WhatNothingTakesIsNamedWithWhatWasMeant) {
   EXPECT_EQ(Failure({"copy", "here", "there"}).hint, "see 'muster copy --help'");
 }
 
-TEST_F(CommandTest, CommandsOfACommandAreNamedInFull) {
+TEST_F(CommandTest, SubcommandsAreNamedInFull) {
   EXPECT_EQ(Failure({"show"}).message, "'muster show' needs a command: list");
   EXPECT_EQ(Failure({"show"}).hint, "'muster show --help' describes them");
   EXPECT_EQ(Failure({"show", "lst"}).message, "unknown command 'lst'");

@@ -41,7 +41,7 @@ TEST(Help, CommandHelpIsAlignedAndWrapped) {
             "'muster --help' lists the global options and the exit codes.\n");
 }
 
-TEST(Help, ACommandListsItsOwnCommands) {
+TEST(Help, CommandHelpListsItsSubcommands) {
   CommandInfo work{"work", "shows things", "Run", "", {}, {Example().commands[0]}, true};
   work.commands[0].name = "list";
   const std::string help = CommandHelp(work, "muster work");

@@ -14,7 +14,7 @@ replica::ReplicaEvent Of(Kind kind, int64_t generation) {
   return {.kind = kind, .worker = "w", .generation = generation};
 }
 
-TEST(MeteredEvents, WhatAWorkerDidIsASpanOfTheSetsTrace) {
+TEST(MeteredEvents, StagesOfAWorkerAreSpansOfTheSetsTrace) {
   testing::HttpServer collector(
       [](const testing::HttpServerRequest&) { return testing::Answer(200, "{}"); });
   Metrics metrics;

@@ -18,7 +18,7 @@ class ProgressTest : public testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(ProgressTest, PlainSaysALineEveryFiveSecondsAndTheLast) {
+TEST_F(ProgressTest, PlainPrintsALineEveryFiveSecondsAndAFinalOne) {
   Progress progress(ProgressMode::kPlain, out_, env_, "copy", 200, [] { return 80; });
   progress.Update(1);
   Pass(4999);
@@ -38,7 +38,7 @@ TEST_F(ProgressTest, PlainSaysALineEveryFiveSecondsAndTheLast) {
             "copy: 200 of 200 (100%), 20/s\n");
 }
 
-TEST_F(ProgressTest, WhatEarlierProcessesDidIsNoPartOfTheRate) {
+TEST_F(ProgressTest, RateExcludesTheWorkOfEarlierProcesses) {
   Progress progress(ProgressMode::kPlain, out_, env_, "copy", 2000, [] { return 80; });
   progress.SetEarlier(1000);
   Pass(10'000);

@@ -16,7 +16,7 @@ std::string Report(const Error& error, bool json) {
   return err.str();
 }
 
-TEST(Report, SaysWhatAndWhatNextOnOneLineEach) {
+TEST(Report, MessageAndHintAreOneLineEach) {
   EXPECT_EQ(Report({Code::kInvalid, "no such\n\tthing\n", "look\nelsewhere"}, false),
             "muster: no such thing\n  hint: look elsewhere\n");
   EXPECT_EQ(Report({Code::kInvalid, "no\x1b[2J"}, false), "muster: no\uFFFD[2J\n");

@@ -92,7 +92,7 @@ class RunCommand {
     MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
     if (before.status == RunStatus::kCompleted && !options_.rank && options_.task.empty()) {
       context_.err << "migration '" << id_ << "' is completed; 'muster retry " << id_
-                   << " --rank N' does a part of it again\n";
+                   << " --rank N' repeats a part of it\n";
       MUSTER_TRY(Report(before));
       return kNothingToDo;
     }
@@ -346,9 +346,9 @@ void AddRunCommands(Command& app, Context& context) {
   AddDriving(run, *options);
   run.Footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
 
-  Command resume = AddOne(app, context, "resume",
-                          "Resume a run that was left or has failed; what succeeded is kept",
-                          options, &RunCommand::Resume);
+  Command resume =
+      AddOne(app, context, "resume", "Resume an interrupted or failed run; what succeeded is kept",
+             options, &RunCommand::Resume);
   AddResuming(resume, *options);
   resume.Footer("  muster resume m-1");
 

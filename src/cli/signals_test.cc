@@ -45,7 +45,7 @@ TEST(StopOnSignalsDeathTest, TheSecondSignalAbortsWithExitCode130) {
       testing::ExitedWithCode(kInterrupted), "draining… press Ctrl-C again to abort");
 }
 
-TEST(StopOnSignalsDeathTest, ATerminalThatGoesDrainsHoweverOftenItSaysSo) {
+TEST(StopOnSignalsDeathTest, RepeatedHangUpsStillDrain) {
   EXPECT_EXIT(
       {
         ::signal(SIGHUP, SIG_DFL);
@@ -60,7 +60,7 @@ TEST(StopOnSignalsDeathTest, ATerminalThatGoesDrainsHoweverOftenItSaysSo) {
       testing::ExitedWithCode(kDone), "drained");
 }
 
-TEST(StopOnSignalsDeathTest, UnderNohupATerminalMayGo) {
+TEST(StopOnSignalsDeathTest, HangUpIsIgnoredUnderNohup) {
   EXPECT_EXIT(
       {
         signal(SIGHUP, SIG_IGN);

@@ -15,6 +15,7 @@
 #include "cli/snapshot_repository.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "core/backoff.h"
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/url.h"
@@ -25,8 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kFirstLook = 200ms;
-constexpr std::chrono::milliseconds kLook = 2s;
+constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 2s};  // between two looks
 // A cluster that fails for so long may have lost the snapshot.
 constexpr std::chrono::minutes kPatience{5};
 constexpr size_t kMostFailures = 20;
@@ -189,12 +189,12 @@ class SnapshotCreation {
     is_running_ = true;
     Progress progress(context_.progress, context_.err, context_.env, options_.name, 0,
                       [] { return TerminalWidth(STDERR_FILENO); });
-    std::chrono::milliseconds pause = kFirstLook;
     MonoTime answered = context_.env.MonoNow();
     bool was_listed = false;
-    while (info.IsRunning()) {
-      if (!context_.env.Sleep(pause, signals_.Token())) return Error{Code::kCancelled, "stopped"};
-      pause = std::min(pause * 2, kLook);
+    for (int looks = 1; info.IsRunning(); ++looks) {
+      if (!context_.env.Sleep(kPauses.After(looks), signals_.Token())) {
+        return Error{Code::kCancelled, "stopped"};
+      }
       static_cast<void>(ShowStatus(progress));
       auto found = Find();
       if (!found || (!*found && !was_listed)) {

@@ -15,7 +15,7 @@ std::string Print(const Table& table, bool color = false) {
   return out.str();
 }
 
-TEST(Table, AlignsColumnsByWhatIsSeen) {
+TEST(Table, AlignsByDisplayedWidth) {
   Table table({{"QUEUE"}, {"DUE", Table::Align::kRight}, {"NOTE"}});
   table.AddRow({{"日本"}, {"7"}, {"a"}});
   table.AddRow({{"orders-é"}, {"1234"}});
@@ -61,7 +61,7 @@ std::string Within(const Table& table, std::optional<int> width) {
   return out.str();
 }
 
-TEST(Table, WhatMattersLeastIsLeftOutWhereThereIsNoRoom) {
+TEST(Table, LessImportantColumnsAreDroppedOnNarrowTerminals) {
   const Table table = Wide();
   const std::string whole =
       "NAME  STATUS              ROWS  BAD  STAGED   LEFT\n"

@@ -23,7 +23,7 @@ TEST(Terminal, PrintableHidesControlCharacters) {
   EXPECT_EQ(Printable("日本 🚀"), "日本 🚀");
 }
 
-TEST(Terminal, ColourIsForTerminalsUnlessAskedFor) {
+TEST(Terminal, ColourIsOnlyForTerminalsUnlessRequested) {
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);
   EXPECT_FALSE(WantsColor("auto", fds[1]));

@@ -341,7 +341,7 @@ void AddWorkCommand(Command& app, Context& context) {
   };
   add_removal("delete", "Remove a run from the store; its target stays as it is",
               &WorkCommand::Delete);
-  add_removal("reset", "Start a run anew; its target stays as it is", &WorkCommand::Reset);
+  add_removal("reset", "Start a run over; its target stays as it is", &WorkCommand::Reset);
   command.Footer(
       "  muster work status\n"
       "  muster work list --state quarantined\n"

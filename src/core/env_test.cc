@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "core/env_wrapper.h"
+#include "core/virtual_env.h"
 #include "muster/result.h"
 
 namespace muster {
@@ -20,10 +23,44 @@ using namespace std::chrono_literals;
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-TEST(Env, SleepLastsAsLongAsRequested) {
-  const MonoTime before = RealEnv().MonoNow();
-  EXPECT_TRUE(RealEnv().Sleep(20ms, {}));
-  EXPECT_GE(RealEnv().MonoNow() - before, 20ms);
+// The contract of every Env: the real one, one that forwards to it, and virtual time.
+class EnvContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  Env& env() {
+    if (GetParam() == "real") return RealEnv();
+    if (GetParam() == "wrapped") return wrapped_;
+    return virtual_;
+  }
+
+ private:
+  EnvWrapper wrapped_{RealEnv()};
+  VirtualEnv virtual_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, EnvContract, ::testing::Values("real", "wrapped", "virtual"),
+                         [](const auto& env) { return env.param; });
+
+TEST_P(EnvContract, SleepLastsAsLongAsRequested) {
+  const MonoTime before = env().MonoNow();
+  const WallTime wall = env().WallNow();
+  EXPECT_TRUE(env().Sleep(20ms, {}));
+  EXPECT_GE(env().MonoNow() - before, 20ms);
+  EXPECT_GT(env().WallNow(), wall);
+}
+
+TEST_P(EnvContract, RequestedStopEndsASleepAtOnce) {
+  std::stop_source stop;
+  stop.request_stop();
+  const MonoTime before = env().MonoNow();
+  EXPECT_FALSE(env().Sleep(1h, stop.get_token()));
+  EXPECT_LT(env().MonoNow() - before, 1min);
+}
+
+TEST_P(EnvContract, RunsAllThreadsAndReturnsWhenAllHaveEnded) {
+  std::atomic<int> ended = 0;
+  std::vector<std::function<void()>> threads(5, [&] { ++ended; });
+  env().RunAll(std::move(threads));
+  EXPECT_EQ(ended, 5);
 }
 
 // A time namespace separates the clocks the way suspending the machine does.
@@ -56,12 +93,12 @@ TEST(Env, StopEndsASleep) {
   EXPECT_LT(RealEnv().MonoNow() - before, 1min);
 }
 
-TEST(Env, IdsAreDistinctInAllThreads) {
+TEST_P(EnvContract, IdsAreDistinctInAllThreads) {
   std::vector<std::vector<std::string>> drawn(8);
   std::vector<std::jthread> threads;
   for (auto& ids : drawn) {
-    threads.emplace_back([&ids] {
-      for (int i = 0; i < 1'000; ++i) ids.push_back(RealEnv().NewId());
+    threads.emplace_back([&ids, this] {
+      for (int i = 0; i < 1'000; ++i) ids.push_back(env().NewId());
     });
   }
   threads.clear();
@@ -71,13 +108,13 @@ TEST(Env, IdsAreDistinctInAllThreads) {
   EXPECT_EQ(all.begin()->size(), 32u);
 }
 
-TEST(Env, JitterStaysBelowItsBound) {
+TEST_P(EnvContract, JitterStaysBelowItsBound) {
   for (int i = 0; i < 1'000; ++i) {
-    const auto jitter = RealEnv().Jitter(10ns);
+    const auto jitter = env().Jitter(10ns);
     EXPECT_GE(jitter, 0ns);
     EXPECT_LT(jitter, 10ns);
   }
-  EXPECT_EQ(RealEnv().Jitter(0ns), 0ns);
+  EXPECT_EQ(env().Jitter(0ns), 0ns);
 }
 
 Result<int> Half(int n) {

@@ -27,7 +27,7 @@ constexpr RecordTable<Thing, 6> kTable{
       Field<Thing, &Thing::count>("count"), Field<Thing, &Thing::parts>("parts"),
       Field<Thing, &Thing::open>("open")}}};
 
-TEST(RecordFields, WritesItsVersionAndWhatIsNoDefault) {
+TEST(RecordFields, WritesItsVersionAndNonDefaultFields) {
   EXPECT_EQ(ToJsonText(kTable.ToJson({})), R"({"v":2,"name":"","colour":"red"})");
   EXPECT_EQ(ToJsonText(kTable.ToJson({.name = "n",
                                       .colour = Colour::kGreen,
@@ -66,7 +66,7 @@ TEST(RecordFields, RefusesANewerVersionByNameAndNumber) {
   EXPECT_EQ(newer.error().hint, "use the version of muster that wrote it, or a newer one");
 }
 
-TEST(RecordFields, SaysWhatIsWrong) {
+TEST(RecordFields, ReportsEveryMistake) {
   const auto wrong = [](std::string_view text) {
     const auto read = kTable.Parse(text, "it");
     EXPECT_FALSE(read);

@@ -34,13 +34,13 @@ bool IsDefined(const Json& settings, const std::string& kind, const std::string&
   return false;
 }
 
-// The new value of a setting that names one part or a list of them; none: as before.
+// The new value of a setting that names one part or a list of them; none: unchanged.
 std::optional<Json> Renamed(const Json& value, const Json& names, const Json& settings,
                             const std::string& kind) {
   const auto find = [&](const Json& one) -> const Json* {
     if (!one.is_string()) return nullptr;
     const auto found = names.find(one.get<std::string>());
-    // The user's own one of that name is meant.
+    // The user's own definition of that name is meant.
     if (found == names.end() || IsDefined(settings, kind, one.get<std::string>())) return nullptr;
     return &*found;
   };

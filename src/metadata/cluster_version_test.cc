@@ -5,7 +5,7 @@
 namespace muster::metadata {
 namespace {
 
-TEST(ClusterVersion, IsReadFromWhatAClusterSays) {
+TEST(ClusterVersion, IsReadFromAClustersResponse) {
   const auto says = [](const std::string& text) {
     return ClusterVersion::FromRoot(Json::parse(text)).ToString();
   };

@@ -10,7 +10,7 @@
 namespace muster::metadata {
 namespace {
 
-// Members by their paths, with values as text: servers turn numbers and flags into strings.
+// Members by path, with values as text: servers turn numbers and flags into strings.
 using Members = std::map<std::string, std::string>;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kDefaults = {{
@@ -52,7 +52,7 @@ void Flatten(const Json& node, const std::string& path, Members& members) {
   }
 }
 
-// What servers write in more than one way.
+// Values that servers write in more than one way.
 Json Normal(Kind kind, Json body) {
   if (!body.is_object()) return body;
   if (body.contains("index_patterns") && body["index_patterns"].is_string()) {
@@ -72,7 +72,7 @@ Json Normal(Kind kind, Json body) {
   return body;
 }
 
-// Names of settings have dots of their own.
+// Names of settings contain dots themselves.
 Members MembersOf(Kind kind, const Json& body) {
   Json rest = Normal(kind, body);
   Members members;

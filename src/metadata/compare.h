@@ -11,7 +11,7 @@ namespace muster::metadata {
 // index.number_of_shards: 1, not 2". Both as verdicts of rules, so that what belongs to a cluster
 // alone is gone. Defaults that a cluster does not show, or shows where none were given, are none.
 struct Differences {
-  std::vector<std::string> wanted;  // missing in the cluster, or other there
+  std::vector<std::string> wanted;  // missing in the cluster, or different there
   std::vector<std::string> extra;   // only in the cluster: a field that documents have added, say
 };
 

@@ -9,7 +9,7 @@ Differences Of(Kind kind, const std::string& wanted, const std::string& found) {
   return Compare(kind, Json::parse(wanted), Json::parse(found));
 }
 
-TEST(MetadataCompare, WhatServersWriteDifferentlyIsTheSame) {
+TEST(MetadataCompare, DifferentSpellingsOfServersAreEqual) {
   const auto equal = [](Kind kind, const std::string& wanted, const std::string& found) {
     const Differences differences = Of(kind, wanted, found);
     EXPECT_TRUE(differences.wanted.empty()) << differences.wanted[0];

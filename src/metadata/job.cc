@@ -124,7 +124,7 @@ Result<bool> Job::DropUnknown(Kind kind, const Json& there, Verdict& verdict) {
   return !unknown->empty();
 }
 
-// The target's object stays as it is, whatever it is.
+// An existing object of the target is never changed.
 Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdict,
                                  const Json& found, const Sampler& sample) {
   if (object.kind == Kind::kDataStream) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kPhases = {"hot", "warm", "cold", "frozen", "delete"};
 
-// Their conditions are all of the kind "at least".
+// Their conditions are all lower bounds.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kRollover = {{
     {"max_age", "min_index_age"},
     {"max_size", "min_size"},
@@ -20,14 +20,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kRollover
     {"max_primary_shard_size", "min_primary_shard_size"},
 }};
 
-// One member of an action, under another name; none: it lacks it.
+// One member of an action, under another name; none: the action lacks it.
 std::optional<Json> WithMember(const Json& options, const char* from, const char* action,
                                const char* to) {
   if (!options.is_object() || !options.contains(from)) return std::nullopt;
   return Json{{action, Json{{to, options[from]}}}};
 }
 
-// The counterpart of an action; none: there is none.
+// The counterpart of an action; none: it has no counterpart.
 std::optional<Json> ActionFor(const std::string& name, const Json& options) {
   if (name == "rollover") {
     Json conditions = Json::object();
@@ -77,7 +77,7 @@ void AddState(const std::string& phase, const Json& body, Conversion& conversion
   if (!conversion.states.empty()) {
     Json transition{{"state_name", phase}};
     const std::string age = TextIn(body, "min_age");
-    // With a rollover, ages count from that.
+    // With a rollover, ages count from it.
     const char* condition = conversion.rolls_over ? "min_rollover_age" : "min_index_age";
     if (!IsZero(age)) transition["conditions"] = Json{{condition, age}};
     conversion.states.back()["transitions"].push_back(std::move(transition));

@@ -10,7 +10,7 @@
 namespace muster::metadata {
 namespace {
 
-// What mappings have at their root, in some version. Anything else there is a type.
+// The members of a mapping's root in any version. Any other name is a type.
 constexpr std::array<std::string_view, 37> kOfRoot = {
     "properties",
     "dynamic",
@@ -105,7 +105,7 @@ void AddTemplates(const Json& templates, Json& joined) {
   }
 }
 
-// What only one type says of itself would now be true of all.
+// A property of one type would now apply to all.
 void KeepCommon(const Json& one, const Json& other, Json& joined,
                 std::vector<std::string>& dropped) {
   for (const auto& [name, value] : one.items()) {
@@ -153,7 +153,7 @@ std::vector<TypedMappings> SplitTypes(const Json& mappings) {
     return types;
   }
   for (const auto& [type, own] : mappings.items()) {
-    // It only shaped types to come.
+    // It only affected types created later.
     if (type != "_default_") types.push_back({type, own});
   }
   // A template may have nothing else, and then it shapes its indices.

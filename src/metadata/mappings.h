@@ -18,8 +18,9 @@ struct TypedMappings {
 // The mappings by type. A snapshot has a list of them, and templates may be lists too.
 std::vector<TypedMappings> SplitTypes(const Json& mappings);
 
-// The mappings of all types as one. kIncompatible: they disagree about a field. What types say of
-// themselves (_routing, dynamic) is kept if they agree; `dropped` gets the names of the rest.
+// The mappings of all types as one. kIncompatible: they disagree about a field. Properties of the
+// types themselves (_routing, dynamic) are kept if all agree; `dropped` gets the names of the
+// others.
 Result<Json> JoinTypes(const std::vector<TypedMappings>& types, std::vector<std::string>& dropped);
 
 // A field with its path, "author.name". Fields of dynamic templates have the template's name in

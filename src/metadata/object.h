@@ -40,7 +40,7 @@ enum class Outcome {
   kOk,         // as it is in the source
   kChanged,    // adapted to the target
   kLeftOut,    // not meant for the target
-  kDifferent,  // the target has another one of that name, which is left alone
+  kDifferent,  // the target has a different one of that name, which is left alone
   kRefused,    // the target cannot have it
 };
 

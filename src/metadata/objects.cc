@@ -24,7 +24,7 @@ std::vector<std::string> TextsIn(const Json& json, const char* name) {
   return texts;
 }
 
-// Of a template; before Elasticsearch 6 it had one, as "template".
+// Of a template; before Elasticsearch 6 there was only one, called "template".
 std::vector<std::string> PatternsOf(const Object& object) {
   std::vector<std::string> patterns = TextsIn(object.body, "index_patterns");
   if (object.kind == Kind::kTemplate && patterns.empty()) {

@@ -17,7 +17,7 @@ std::map<std::string, std::string> Summary(const std::vector<SourceObject>& obje
   return summary;
 }
 
-TEST(MetadataObjects, AreThoseOfTheSourcesGlobalMetadata) {
+TEST(MetadataObjects, AreReadFromTheSourcesGlobalMetadata) {
   const Json global = Json::parse(R"({"cluster_version":"elasticsearch 7.17",
       "templates":{"t":{"index_patterns":["a*"],"settings":{"index":{"lifecycle":{"name":"p"}}}}},
       "index_templates":{"i":{"index_patterns":["b*"],"template":{"settings":{"index.lifecycle.name":"p"}}}},
@@ -35,7 +35,7 @@ TEST(MetadataObjects, AreThoseOfTheSourcesGlobalMetadata) {
                   .empty());
 }
 
-TEST(MetadataObjects, OnlyWhatSelectedIndicesNeedIsKept) {
+TEST(MetadataObjects, OnlyObjectsThatSelectedIndicesNeedAreKept) {
   const Json global = Json::parse(R"({
       "component_templates":{"used":{"template":{"settings":{"index.lifecycle.name":"used"}}},"other":{"template":{}}},
       "index_templates":{"used":{"index_patterns":["a-*","z"],"composed_of":["used"]},"other":{"index_patterns":["b*"],"composed_of":["other"]}},

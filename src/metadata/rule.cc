@@ -8,7 +8,7 @@
 namespace muster::metadata {
 namespace {
 
-// Settings are text wherever they come from, and mappings once were: true and "true" are the same.
+// Settings are always text, and mappings sometimes: true and "true" are the same.
 std::string AsText(const Json& value) {
   return value.is_string() ? value.get<std::string>() : ToJsonText(value);
 }
@@ -48,8 +48,8 @@ const Json* FindPath(const Json& members, const std::string& path) {
   return at;
 }
 
-// {"$from": PATH, "$map": {…}, "$default": value} in a template is a value of the original; without
-// one the member is left out. Null: left out.
+// {"$from": PATH, "$map": {…}, "$default": value} in a template stands for a value of the original.
+// Without one, the member is left out. Null: left out.
 Json Filled(const Json& shape, const Json& original) {
   if (!shape.is_object()) return shape;
   if (!shape.contains("$from")) {
@@ -65,7 +65,7 @@ Json Filled(const Json& shape, const Json& original) {
   return value != nullptr ? *value : shape["$default"];
 }
 
-// By `names`, value by value; "a||b" has several.
+// Renames values by `names`; "a||b" has several.
 std::optional<Json> Translated(const Json& value, const Json& names) {
   if (value.is_structured()) return std::nullopt;
   const std::string text = AsText(value);
@@ -93,7 +93,7 @@ bool Rule::AppliesTo(const Object& object, const ClusterVersion& from,
              return range.Includes(version);
            });
   };
-  // What an unknown source has is judged by what it looks like.
+  // An unknown source is judged by the features it shows.
   if (from.IsKnown() && !includes(source, from)) return false;
   if (!includes(target, to)) return false;
   if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), object.kind) == kinds.end()) {

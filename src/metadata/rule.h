@@ -16,7 +16,7 @@
 
 namespace muster::metadata {
 
-// What a rule looks at.
+// The part of an object that a rule applies to.
 enum class RuleScope {
   kObject,            // the members of the object itself
   kContent,           // of its settings, mappings and aliases

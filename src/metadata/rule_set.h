@@ -16,7 +16,7 @@ class JsFunction;
 
 namespace muster::metadata {
 
-// From which cluster to which.
+// The versions of source and target.
 struct Versions {
   ClusterVersion from;
   ClusterVersion to;
@@ -28,8 +28,8 @@ struct Overrides {
   std::optional<int> replicas = {};
 };
 
-// Adapts objects to another version. Knows nothing of servers: the same object gives the same
-// verdict. Used by one thread at a time.
+// Adapts objects to another version. It knows nothing of servers: the same object always gets the
+// same verdict. Used by one thread at a time.
 class RuleSet {
  public:
   // Muster's own rules.
@@ -38,8 +38,8 @@ class RuleSet {
   RuleSet(RuleSet&&) noexcept;
   RuleSet& operator=(RuleSet&&) noexcept;
 
-  // The user's rules, which go first: YAML, or a JavaScript function if the name ends in .js.
-  // kInvalid: the file cannot be read, or is wrong, with the place.
+  // The user's rules, which are applied first: YAML, or a JavaScript function if the name ends in
+  // .js. kInvalid: the file cannot be read or is wrong, with the position.
   Status AddFile(const std::string& path);
 
   // ok, changed, left out or refused. An error of a user's script is a refusal.

@@ -51,7 +51,7 @@ TEST(MetadataTarget, DropsOnlyWhatItSent) {
   EXPECT_EQ(server.requests().size(), 2U);
 }
 
-TEST(MetadataTarget, TemporaryIndexIsDeletedWhateverHappens) {
+TEST(MetadataTarget, TemporaryIndexIsAlwaysDeleted) {
   for (const int status : {200, 400, 500}) {
     HttpServer server([&](const HttpServerRequest& request) {
       if (request.method == "DELETE") return Answer(200, "{}");
@@ -73,7 +73,7 @@ TEST(MetadataTarget, TemporaryIndexIsDeletedWhateverHappens) {
 }
 
 // A creation without an answer may take effect after its first deletion.
-TEST(MetadataTarget, IndexThatMayAppearLaterIsDeletedThen) {
+TEST(MetadataTarget, IndexThatAppearsLaterIsDeleted) {
   std::atomic<int> deletions = 0;
   HttpServer server([&](const HttpServerRequest& request) {
     if (request.method != "DELETE") return testing::CloseWithoutAnswer();
@@ -98,7 +98,7 @@ TEST(MetadataTarget, ClusterWithoutAPluginDoesNotKnowItsObjects) {
   EXPECT_TRUE(target.Knows(Kind::kIndexTemplate).value());
 }
 
-TEST(MetadataTarget, ClusterThatDoesNotSayIsTakenForACurrentOne) {
+TEST(MetadataTarget, ClusterWithoutAVersionCountsAsCurrent) {
   for (const auto& [status, body] : {std::pair{404, "{}"}, std::pair{200, "{}"}}) {
     HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
     net::OpenSearchClient client(EndpointOf(server), RealEnv());

@@ -32,7 +32,7 @@ int Moved(const Assignment& before, const Assignment& after) {
   return moved;
 }
 
-TEST(Assign, GivesEverySlotToOneMemberAndAllAboutAsMany) {
+TEST(Assign, DistributesSlotsEvenly) {
   for (const Strategy strategy : {Strategy::kRecreate, Strategy::kIncremental}) {
     for (int members = 1; members <= 20; ++members) {
       ExpectBalanced(Assign({}, Members(members), 16, strategy), 16);
@@ -40,20 +40,20 @@ TEST(Assign, GivesEverySlotToOneMemberAndAllAboutAsMany) {
   }
 }
 
-TEST(Assign, IsTheSameWhateverTheOrderOfMembers) {
+TEST(Assign, DoesNotDependOnTheOrderOfMembers) {
   auto members = Members(5);
   const Assignment one = Assign({}, members, 16, Strategy::kRecreate);
   std::reverse(members.begin(), members.end());
   EXPECT_EQ(one, Assign({}, members, 16, Strategy::kRecreate));
 }
 
-TEST(Assign, LetsMembersKeepTheirOrder) {
+TEST(Assign, KeepsTheOrderOfMembers) {
   const Assignment before{{"b", "c"}, {0, 0, 1, 1}};
   const Assignment after = Assign(before, {"a", "c", "b"}, 4, Strategy::kRecreate);
   EXPECT_EQ(after.members, (std::vector<std::string>{"b", "c", "a"}));
 }
 
-TEST(Assign, IncrementalMovesNoMoreThanItMust) {
+TEST(Assign, IncrementalMovesAsFewSlotsAsPossible) {
   Assignment before = Assign({}, Members(3), 128, Strategy::kIncremental);
   Assignment after = Assign(before, Members(4), 128, Strategy::kIncremental);
   ExpectBalanced(after, 128);

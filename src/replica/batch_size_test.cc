@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(BatchSize, GrowsToTheMostWhileBatchesAreQuick) {
+TEST(BatchSize, GrowsToTheMaximumWhileBatchesAreFast) {
   BatchSize batch(1'000, 1s);
   EXPECT_LE(batch.size(), 32u);
   for (int i = 0; i < 6; ++i) batch.Handled(batch.size(), 10ms);
@@ -34,7 +34,7 @@ TEST(BatchSize, FitsABatchIntoTheTime) {
   EXPECT_EQ(batch.size(), 1u);
 }
 
-TEST(BatchSize, CutsABatchThatFailsDownToOneEvent) {
+TEST(BatchSize, ShrinksAFailingBatchToOneEvent) {
   BatchSize batch(1'000, 1s);
   for (int i = 0; i < 6; ++i) batch.Handled(batch.size(), 1ms);
   int failures = 0;

@@ -56,7 +56,7 @@ TEST(ExecProjection, PassesThePartitionToTheChild) {
              1));
 }
 
-TEST(ExecProjection, WhateverGoesWrongFailsTheBatchWithAReason) {
+TEST(ExecProjection, EveryFailureFailsTheBatchWithAReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"exit 3", "ended without acknowledging"},
       {"read -r line; echo '{\"error\":\"no such customer\",\"position\":1}'; sleep 9",
@@ -112,7 +112,7 @@ Result<size_t> HandleSome(const std::string& script, int events, Turn& turn) {
 }
 
 // Parked events come after later ones.
-TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
+TEST(ExecProjection, DuplicateAcknowledgementIsIgnored) {
   auto projection = NewExecProjection(
       {.name = "mails",
        .command = {"/bin/sh", "-c",
@@ -130,7 +130,7 @@ TEST(ExecProjection, AnAnswerThatIsGivenTwiceAcknowledgesNothingElse) {
   EXPECT_FALSE((*processor)->Handle({&event, 1}, transaction));
 }
 
-TEST(ExecProjection, WhatIsAcknowledgedBeforeAFailureCounts) {
+TEST(ExecProjection, EventsAcknowledgedBeforeAFailureCount) {
   CountedTurn turn;
   const auto bad = HandleSome(
       "n=0; while read -r line; do n=$((n+10)); if test $n = 9440; then "

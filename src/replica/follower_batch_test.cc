@@ -99,7 +99,7 @@ class FollowerBatches : public ::testing::Test {
   std::vector<size_t> batches_;
 };
 
-TEST_F(FollowerBatches, TakeAboutASecondHoweverSlowTheProcessorIs) {
+TEST_F(FollowerBatches, TakeAboutASecondWithASlowProcessor) {
   Append(1'000);
   milliseconds cost = 25ms;
   handle_ = [&](const events::Event&) -> Status {
@@ -118,7 +118,7 @@ TEST_F(FollowerBatches, TakeAboutASecondHoweverSlowTheProcessorIs) {
   EXPECT_LE(batches_.size(), 60u);
 }
 
-TEST_F(FollowerBatches, AreLargeWhereTheProcessorIsQuick) {
+TEST_F(FollowerBatches, AreLargeWithAFastProcessor) {
   Append(10'000);
   const auto follower = Follow();
   RunOut(*follower);
@@ -127,7 +127,7 @@ TEST_F(FollowerBatches, AreLargeWhereTheProcessorIsQuick) {
   EXPECT_LE(batches_.size(), 20u);
 }
 
-TEST_F(FollowerBatches, EndEarlyWhenAStopIsWantedAndKeepWhatIsHandled) {
+TEST_F(FollowerBatches, EndEarlyOnAStopAndKeepHandledEvents) {
   Append(30);
   std::stop_source stop;
   handle_ = [&](const events::Event& event) -> Status {
@@ -142,7 +142,7 @@ TEST_F(FollowerBatches, EndEarlyWhenAStopIsWantedAndKeepWhatIsHandled) {
   for (const auto& [position, calls] : calls_) EXPECT_EQ(calls, 1) << position;
 }
 
-TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
+TEST_F(FollowerBatches, KeepEventsHandledBeforeABadOne) {
   Append(1'000);
   handle_ = [](const events::Event& event) -> Status {
     if (event.position == 944) return Error{Code::kInternal, "bad"};
@@ -160,7 +160,7 @@ TEST_F(FollowerBatches, KeepWhatWasHandledBeforeABadEvent) {
   EXPECT_EQ(calls, static_cast<int>(handled));
 }
 
-TEST_F(FollowerBatches, AroundABadEventAreTriedAFewTimesOnly) {
+TEST_F(FollowerBatches, WithABadEventAreRetriedAFewTimes) {
   Append(1'000);
   handle_ = [](const events::Event& event) -> Status {
     if (event.position == 944) return Error{Code::kInternal, "bad"};
@@ -174,7 +174,7 @@ TEST_F(FollowerBatches, AroundABadEventAreTriedAFewTimesOnly) {
   EXPECT_LE(calls, 2'000);
 }
 
-TEST_F(FollowerBatches, AreTriedForAsLongAsTheDatabaseIsToBlame) {
+TEST_F(FollowerBatches, AreRetriedAsLongAsTheDatabaseFails) {
   Append(100);
   int failures = 60;
   handle_ = [&](const events::Event& event) -> Status {
@@ -189,7 +189,7 @@ TEST_F(FollowerBatches, AreTriedForAsLongAsTheDatabaseIsToBlame) {
   EXPECT_EQ(Handled(), 100u);
 }
 
-TEST_F(FollowerBatches, SurviveWhateverAProcessorThrows) {
+TEST_F(FollowerBatches, SurviveAnyException) {
   Append(100);
   int lacks = 3;
   handle_ = [&](const events::Event& event) -> Status {

@@ -260,7 +260,7 @@ TEST_F(FollowerTest, NothingIsHandledOnceTheLogWasRestoredAndHasGrownPastTheChec
 }
 
 // Its slot was read to the end of the log, but its checkpoint has not moved: it has lost nothing.
-TEST_F(FollowerTest, WhatWasReadBeyondACheckpointIsReadAgainFromARestoredLog) {
+TEST_F(FollowerTest, EventsBeyondACheckpointAreReadAgainFromARestoredLog) {
   const int idle = 1 - events::SlotOf("s", 2);
   Append("s", 3);
   ASSERT_TRUE(follower->Own({idle}, 2, false));
@@ -318,7 +318,7 @@ TEST_F(FollowerTest, EventsThatAnotherLibraryDeletedAreNotMissed) {
   EXPECT_EQ(Handled('t').size(), 1u);
 }
 
-TEST_F(FollowerTest, ATableThatEndsBeforeACheckpointIsWaitedFor) {
+TEST_F(FollowerTest, FollowerWaitsForATableThatEndsBeforeACheckpoint) {
   log->keeps_events = false;
   Append("s", 3);
   StepUntilIdle();
@@ -353,7 +353,7 @@ TEST_F(FollowerTest, AnOwnLogThatEndsBeforeACheckpointStopsItsFollower) {
   EXPECT_EQ(*WarnIfLogEndsEarly(*log, "p", *model.Slots(kInstance)), "");
 }
 
-TEST_F(FollowerTest, OtherStreamsGoOnWhileOneIsReplayed) {
+TEST_F(FollowerTest, OtherStreamsContinueDuringAReplay) {
   bad = {"s1"};
   Append("s", 40);
   StepUntilIdle();
@@ -385,7 +385,7 @@ TEST_F(FollowerTest, AnEventThatFailsAgainEndsTheReplayWithItsReason) {
   EXPECT_EQ(Handled('s'), (std::vector<std::string>{"s1", "s2", "s3"}));
 }
 
-TEST_F(FollowerTest, AnEventThatHungTwiceSinceItWasAskedForStaysParked) {
+TEST_F(FollowerTest, EventThatHangsTwiceDuringAReplayStaysParked) {
   bad = {"s1"};
   Append("s", 2);
   StepUntilIdle();

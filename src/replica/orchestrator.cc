@@ -164,7 +164,7 @@ Status CheckOptions(const ReplicaOptions& options,
 
 Result<std::shared_ptr<Projection>> Projection::WithDefinition(const std::string&) const {
   return Error{Code::kIncompatible,
-               "projection '" + name() + "' cannot be run by another definition than its own",
+               "projection '" + name() + "' cannot run with a definition other than its own",
                "start the worker with the program or file that the version was built from"};
 }
 

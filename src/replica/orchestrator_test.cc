@@ -279,7 +279,7 @@ class ReplicaSets : public ::testing::TestWithParam<std::string> {
   bool has_effects_ = false;
 };
 
-TEST_P(ReplicaSets, ASingleWorkerHandlesEverythingAndGoesOnAfterARestart) {
+TEST_P(ReplicaSets, SingleWorkerHandlesEverythingAndContinuesAfterARestart) {
   Append(400);
   Running& first = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -298,7 +298,7 @@ TEST_P(ReplicaSets, WorkersShareTheEventsWhileTheyJoinAndLeave) {
   }
 }
 
-TEST_P(ReplicaSets, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
+TEST_P(ReplicaSets, DeadWorkerIsCleanedUpWhileOthersRun) {
   Append(100);
   // A member whose process has died: it never renews.
   ReplicaOptions options = Options();
@@ -316,7 +316,7 @@ TEST_P(ReplicaSets, AWorkerThatIsGoneIsCleanedUpWhileOthersRun) {
   EXPECT_EQ(revived.error().code, Code::kLeaseLost);
 }
 
-TEST_P(ReplicaSets, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
+TEST_P(ReplicaSets, StopDuringCoordinationLeavesTheSetInOrder) {
   Running& worker = Start();
   ASSERT_TRUE(Await([&] {
     auto view = ReadSet(*store_, "set");
@@ -330,7 +330,7 @@ TEST_P(ReplicaSets, StoppingInTheMiddleOfCoordinationLeavesInGoodOrder) {
   }
 }
 
-TEST_P(ReplicaSets, SeveralSetsFollowOneLogApartFromEachOther) {
+TEST_P(ReplicaSets, SetsFollowOneLogIndependently) {
   Append(100);
   Running& one = Start(Options("one"), {}, "first");
   Running& two = Start(Options("two"), {}, "second");
@@ -343,7 +343,7 @@ TEST_P(ReplicaSets, SeveralSetsFollowOneLogApartFromEachOther) {
   ExpectCleanAudit("two", "second");
 }
 
-TEST_P(ReplicaSets, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
+TEST_P(ReplicaSets, FailingEventParksItsStreamWhichIsReplayedInOrder) {
   std::atomic<bool> broken = true;
   Append(200);
   Running& worker = Start(Options(), [&](const events::Event& event) {
@@ -368,7 +368,7 @@ TEST_P(ReplicaSets, AnEventThatFailsParksItsStreamAndIsReplayedInOrder) {
   ExpectCleanAudit();
 }
 
-TEST_P(ReplicaSets, AProcessorThatHangsStopsNoOther) {
+TEST_P(ReplicaSets, HangingProcessorDoesNotStopOthers) {
   std::mutex mutex;
   std::condition_variable released;
   bool go_on = false;
@@ -548,7 +548,7 @@ TEST_P(ReplicaSets, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   EXPECT_TRUE(model_->Parked({"set", "record", 3}, slots)->empty());
 }
 
-TEST_P(ReplicaSets, AVersionIsRunByTheDefinitionThatItWasBuiltFrom) {
+TEST_P(ReplicaSets, VersionRunsWithTheDefinitionItWasBuiltFrom) {
   const auto with = [&](const std::string& value) {
     SqlProjectionSpec spec{.name = "sums", .tables = {"sums"}};
     spec.setup = {"CREATE TABLE IF NOT EXISTS {sums} (id BIGINT PRIMARY KEY, n BIGINT)"};
@@ -666,7 +666,7 @@ TEST_P(ReplicaSets, EmbeddersPauseReadTheStatusAndRebuild) {
 }
 
 // Restored from a backup, a log gives its positions to other events.
-TEST_P(ReplicaSets, AnotherLogThanTheCheckpointsWereMadeFromStopsTheWorker) {
+TEST_P(ReplicaSets, LogOtherThanThatOfTheCheckpointsStopsTheWorker) {
   Append(80);
   Running& first = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -686,7 +686,7 @@ TEST_P(ReplicaSets, AnotherLogThanTheCheckpointsWereMadeFromStopsTheWorker) {
 }
 
 // What the second version has not done cannot be done any more, and must not keep it.
-TEST_P(ReplicaSets, AfterTheLogWasReplacedAResetAndAFinishedRebuildAreEnough) {
+TEST_P(ReplicaSets, ResetAndFinishedRebuildRecoverFromAReplacedLog) {
   Append(80);
   Running& first = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
@@ -722,7 +722,7 @@ TEST_P(ReplicaSets, AfterTheLogWasReplacedAResetAndAFinishedRebuildAreEnough) {
   Stop(second);
 }
 
-TEST_P(ReplicaSets, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
+TEST_P(ReplicaSets, ScaleLimitsTheNumberOfActiveWorkers) {
   for (int i = 0; i < 3; ++i) Start();
   ASSERT_TRUE(AwaitRunning(3));
   ASSERT_TRUE(ScaleSet(*store_, "set", 1));
@@ -733,7 +733,7 @@ TEST_P(ReplicaSets, AtMostSoManyWorkersHaveAPartAsItIsScaledTo) {
   ASSERT_TRUE(AwaitRunning(3));
 }
 
-TEST_P(ReplicaSets, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
+TEST_P(ReplicaSets, ExceptionWhileBuildingAProjectionIsAnError) {
   class Thrower final : public Projection {
    public:
     const std::string& name() const override { return name_; }
@@ -749,7 +749,7 @@ TEST_P(ReplicaSets, WhateverAProjectionThrowsWhenItIsBuiltIsAnError) {
   EXPECT_EQ(ended.error().code, Code::kInternal);
 }
 
-TEST_P(ReplicaSets, WhatDoesNotFitTheSetIsRefused) {
+TEST_P(ReplicaSets, MismatchWithTheSetIsRejected) {
   Running& worker = Start();
   ASSERT_TRUE(AwaitRunning(1));
   Stop(worker);
@@ -814,7 +814,7 @@ class SharedRows final : public Projection {
 // For databases with concurrent writers.
 class SharedRowsSet : public ReplicaSets {};
 
-TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
+TEST_P(SharedRowsSet, DeadlockedWorkersTakeTurns) {
   std::atomic<int> met = 0;
   std::vector<std::unique_ptr<Orchestrator>> orchestrators;
   std::vector<std::jthread> threads;
@@ -849,7 +849,7 @@ TEST_P(SharedRowsSet, WorkersThatWaitForRowsOfEachOtherTakeTurns) {
   EXPECT_TRUE(Must(model_->Parked({"set", "shared", 1}, slots)).empty());
 }
 
-TEST_P(SharedRowsSet, AStatementSlowerThanTheUsualLimitOfACallIsWaitedFor) {
+TEST_P(SharedRowsSet, StatementSlowerThanTheUsualLimitSucceeds) {
   const SqlProjectionSpec spec{.name = "slow",
                                .tables = {"slow"},
                                .setup = {"CREATE TABLE IF NOT EXISTS {slow} (stream text)"},
@@ -927,7 +927,7 @@ TEST_P(SharedRowsSet, ASilentDatabaseIsNotBlamedOnTheEventThatWaitsForIt) {
 }
 
 // Erasing or pruning, for example; its sequence goes on.
-TEST_P(SharedRowsSet, ATableWhoseOwnerDeletesTheNewestEventsIsFollowedOn) {
+TEST_P(SharedRowsSet, TableWhoseOwnerDeletesTheNewestEventsIsStillFollowed) {
   const auto run = [&](const std::string& sql) {
     const auto transaction = Must(model_->Begin());
     Status done = transaction->Execute(sql);
@@ -1003,7 +1003,7 @@ TEST_P(GenerationStore, WorkersShareTheEventsWhileTheyJoinAndLeave) {
 INSTANTIATE_TEST_SUITE_P(Servers, GenerationStore, ::testing::Values("opensearch", "dynamodb"),
                          [](const auto& backend) { return backend.param; });
 
-TEST(Members, AHundredWhoJoinWithinASecondMakeAtMostTwoGenerations) {
+TEST(Members, HundredJoinsWithinASecondMakeAtMostTwoGenerations) {
   constexpr size_t kMembers = 100;
   VirtualEnv env;
   const auto store = store::NewMemoryStore(env);

@@ -69,7 +69,7 @@ TEST_F(PageReaderTest, ReadsTheSameAheadAsWithout) {
   EXPECT_TRUE(Read(ahead, After(at)).empty());
 }
 
-TEST_F(PageReaderTest, WhoGoesBackReadsFromThere) {
+TEST_F(PageReaderTest, ReadsAgainFromAnEarlierPosition) {
   Append(25);
   PageReader ahead(*log_, kLimit, kBytes, true);
   const std::vector<int64_t> first = Read(ahead, After(0));
@@ -77,7 +77,7 @@ TEST_F(PageReaderTest, WhoGoesBackReadsFromThere) {
   EXPECT_EQ(Read(ahead, After(0)), first);
 }
 
-TEST_F(PageReaderTest, WhatIsAppendedLaterIsReadAsWell) {
+TEST_F(PageReaderTest, ReadsEventsAppendedLater) {
   Append(kLimit);
   PageReader ahead(*log_, kLimit, kBytes, true);
   int64_t at = 0;
@@ -87,7 +87,7 @@ TEST_F(PageReaderTest, WhatIsAppendedLaterIsReadAsWell) {
   EXPECT_EQ(Read(ahead, After(at)).size(), 3);
 }
 
-TEST_F(PageReaderTest, PagesAreBoundedInBytesAsWell) {
+TEST_F(PageReaderTest, PagesAreBoundedInBytes) {
   const std::string payload = "\"" + std::string(100'000, 'x') + "\"";
   for (int i = 0; i < 300; ++i) {
     const events::StreamAppend one{"stream-" + std::to_string(i), 0, {{"Happened", payload}}};
@@ -107,7 +107,7 @@ TEST_F(PageReaderTest, PagesAreBoundedInBytesAsWell) {
   }
 }
 
-TEST_F(PageReaderTest, PagesGrowWhereEventsAreSmall) {
+TEST_F(PageReaderTest, PagesGrowIfEventsAreSmall) {
   Append(5'000);
   PageReader reader(*log_, 1'000, kBytes, true);
   int64_t at = 0;

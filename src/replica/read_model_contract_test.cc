@@ -50,7 +50,7 @@ class ReadModelContract : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<ReadModel> model_;
 };
 
-TEST_P(ReadModelContract, SlotsStartAtZeroAndGoOnFromTheirCheckpoints) {
+TEST_P(ReadModelContract, SlotsStartAtZeroAndContinueFromTheirCheckpoints) {
   EXPECT_EQ(TakeOver(1), (std::vector<SlotState>{{1, 1, 0, 0, 0}, {2, 1, 0, 0, 0}}));
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 3, 0x5555}}}));
   ASSERT_TRUE(Commit({.moves = {{1, 1, 50, 60, 1, 0x1111}, {2, 1, 0, 55, 2, -1}}}));
@@ -171,7 +171,7 @@ TEST_P(ReadModelContract, ACommitFromAnotherPositionFailsAsAWhole) {
   EXPECT_EQ(slots[1].position, 0);
 }
 
-TEST_P(ReadModelContract, VersionsAndSetsHaveCheckpointsOfTheirOwn) {
+TEST_P(ReadModelContract, VersionsAndSetsHaveSeparateCheckpoints) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 1, 1}}}));
   const Instance second{"set", "totals", 2};
@@ -208,7 +208,7 @@ TEST_P(ReadModelContract, ParkedEventsWaitInOrderUntilTheyAreReplayed) {
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
 }
 
-TEST_P(ReadModelContract, WhatShouldBeParkedAndIsNotFailsTheCommit) {
+TEST_P(ReadModelContract, CommitFailsIfAnEventIsNotParkedAsExpected) {
   TakeOver(1);
   // As by a follower that does not know that the stream was unparked.
   const ReadModelProgress behind{.moves = {{1, 1, 0, 50, 1, 1}}, .parked = {{1, "s", 1}}};
@@ -227,7 +227,7 @@ TEST_P(ReadModelContract, WhatShouldBeParkedAndIsNotFailsTheCommit) {
   EXPECT_EQ(model_->Slots(kInstance)->front().position, 50);
 }
 
-TEST_P(ReadModelContract, ASwapHandsSideEffectsOverWhereTheNewVersionIs) {
+TEST_P(ReadModelContract, SwapHandsSideEffectsOverAtTheNewVersionsPosition) {
   const Instance second{"set", "totals", 2};
   const std::vector<int> slots{0, 1};
   ASSERT_TRUE(model_->TakeOver(kInstance, 1, slots));
@@ -291,7 +291,7 @@ TEST_P(ReadModelContract, AParkedEventIsSkippedOnceAndRemembersItsSideEffects) {
   EXPECT_EQ(model_->Slots(kInstance)->front().skipped, 2);
 }
 
-TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
+TEST_P(ReadModelContract, OperatorsSetAndForgetCheckpoints) {
   TakeOver(1);
   ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 7, 9}}, .parked = {{1, "s", 1}}, .error = "x"}));
   const std::vector<events::SlotPosition> start{{1, 0}, {2, 0}};
@@ -308,7 +308,7 @@ TEST_P(ReadModelContract, OperatorsPutAndForgetCheckpoints) {
   EXPECT_TRUE(model_->Slots(kInstance)->empty());
 }
 
-TEST_P(ReadModelContract, WhatATransactionDidCountsOnlyTogetherWithTheCheckpoint) {
+TEST_P(ReadModelContract, TransactionCommitsOnlyTogetherWithItsCheckpoint) {
   if (GetParam() == "memory") return;  // has no tables
   auto setup = *model_->Begin();
   ASSERT_TRUE(setup->Execute(
@@ -353,7 +353,7 @@ TEST_P(ReadModelContract, AStatementThatEndsTheTransactionFailsOnSqlite) {
 }
 
 // As after an upgrade: the role has what was granted before there was a table of versions.
-TEST_P(ReadModelContract, RolesThatWereGrantedTheTablesGoOnAfterTheirOwnerUpgradesThem) {
+TEST_P(ReadModelContract, RolesWithGrantsContinueAfterTheOwnerUpgradesTheTables) {
   if (GetParam() != "postgresql") return;
   const auto& server = testing::PostgresServer::Shared();
   const std::string role = testing::UniqueName("limited");
@@ -378,7 +378,7 @@ TEST_P(ReadModelContract, RolesThatWereGrantedTheTablesGoOnAfterTheirOwnerUpgrad
 // For databases with row locks.
 class RowLocks : public ReadModelContract {};
 
-TEST_P(RowLocks, RowsLockedByAProcessThatSleepsAreReleased) {
+TEST_P(RowLocks, RowsLockedBySleepingProcessesAreReleased) {
   const std::string table = "locked_" + RealEnv().NewId().substr(0, 12);
   const auto run = [&](const std::string& sql) {
     auto transaction = model_->Begin();

@@ -25,7 +25,7 @@ projections:
     timeout: 5s
 )";
 
-TEST(ReplicaFile, SaysEverythingAboutASet) {
+TEST(ReplicaFile, DescribesAWholeSet) {
   auto file = ParseReplicaFile(kGood, "set.yaml", RealEnv());
   ASSERT_TRUE(file) << file.error().ToString();
   EXPECT_EQ(file->options.set, "orders");
@@ -53,7 +53,7 @@ TEST(ReplicaFile, ATableOfAnotherLibraryMayLackMetadataAndTime) {
 }
 
 // Each replaces one line of the valid file.
-TEST(ReplicaFile, NamesThePlaceOfEveryMistake) {
+TEST(ReplicaFile, ReportsThePositionOfEveryMistake) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"set: orders", "set: or/ders"},
       {"set: orders", "sett: orders"},

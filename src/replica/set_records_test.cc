@@ -7,7 +7,7 @@
 namespace muster::replica {
 namespace {
 
-TEST(SetRecords, BodiesFromBeforeThereWereVersionsAreRead) {
+TEST(SetRecords, UnversionedBodiesAreRead) {
   const auto generation = Generation::FromBody(
       R"({"generation":3,"phase":"running","strategy":"recreate","partitions":1,"members":["a"],)"
       R"("slots":2,"owners":[0,0],"projections":["p"],"reason":"a worker joined","since_ms":5})");
@@ -43,7 +43,7 @@ TEST(SetRecords, BodiesOfANewerFormatAreRefusedByNameAndNumber) {
   ExpectRefused(Suspect::FromBody(body), "the record of suspect events");
 }
 
-TEST(SetRecords, WhatIsWrittenNamesItsFormat) {
+TEST(SetRecords, WrittenBodiesNameTheirFormat) {
   const MemberState member{.name = "a"};
   for (const std::string& body : {Generation{}.ToBody(), member.ToBody(), DesiredState{}.ToBody(),
                                   Suspect{}.ToBody(), ScaleBody(2)}) {

@@ -25,7 +25,7 @@ std::vector<SqlValue> ValuesOf(const std::string& text) {
   return *values;
 }
 
-TEST(SqlTemplate, NumbersItsPlacesAndNamesEachOnce) {
+TEST(SqlTemplate, NumbersItsParametersAndNamesEachOnce) {
   auto parsed = SqlTemplate::Parse(
       "UPDATE {orders} SET n = n + :payload.n::int WHERE id = :stream OR x = :payload.n",
       {"orders"});
@@ -70,7 +70,7 @@ TEST(SqlTemplate, APayloadThatIsNotJsonIsAnError) {
   EXPECT_EQ(*parsed->Values(scalar), (std::vector<SqlValue>{std::nullopt}));
 }
 
-TEST(SqlTemplate, ABraceThatIsNotClosedIsAnError) {
+TEST(SqlTemplate, UnclosedBraceIsAnError) {
   for (const char* text : {"{", "{orders", "UPDATE {orders} SET n = 1 WHERE {orders"}) {
     auto parsed = SqlTemplate::Parse(text, {"orders"});
     ASSERT_FALSE(parsed) << text;
@@ -106,7 +106,7 @@ TEST(SqlTemplate, LeavesTheTransactionAlone) {
   }
 }
 
-TEST(SqlTemplate, RefusesWhatIsNoPartOfAnEvent) {
+TEST(SqlTemplate, RejectsUnknownFieldsOfAnEvent) {
   for (const char* text : {":total", ":stream.x", "{orders}", "{orders", "{}"}) {
     auto parsed = SqlTemplate::Parse(text, {"customers"});
     ASSERT_FALSE(parsed) << text;

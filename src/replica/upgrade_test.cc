@@ -12,6 +12,7 @@
 #include "replica/operations.h"
 #include "replica/sql_projection.h"
 #include "sql/sqlite.h"
+#include "support/await.h"
 #include "support/temporary_folder.h"
 
 namespace muster::replica {
@@ -43,7 +44,7 @@ class Upgrade : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {
+TEST_F(Upgrade, SetOfRelease02ContinuesWhereItStopped) {
   const auto store = Must(store::OpenStore(url(), RealEnv()));
   const auto log = Must(events::OpenEventLog(url(), {}, RealEnv()));
   const auto model = Must(OpenReadModel(url(), RealEnv()));
@@ -76,12 +77,11 @@ TEST_F(Upgrade, ASetOfRelease02GoesOnWhereItWas) {
       Must(NewOrchestrator(*store, *log, url(), {projection}, options, observer, RealEnv()));
   Status ended;
   std::jthread thread([&](std::stop_token stop) { ended = worker->Run(std::move(stop)); });
-  const MonoTime give_up = RealEnv().MonoNow() + 60s;
   const auto handled = [&] {
     return Must(StatusOf(*store, *log, *model, "set", {"seen"})).instances.front().handled;
   };
   // Eleven before, one is parked; of the ten since, two are of its stream.
-  while (handled() < 19 && RealEnv().MonoNow() < give_up) RealEnv().Sleep(50ms, {});
+  static_cast<void>(testing::Await([&] { return handled() >= 19; }));
   thread.request_stop();
   thread.join();
   EXPECT_TRUE(ended) << ended.error().ToString();

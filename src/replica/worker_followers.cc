@@ -62,7 +62,7 @@ Result<std::shared_ptr<Projection>> Worker::DefinedBy(const std::shared_ptr<Proj
                             std::to_string(version) + " is run by definition " + hash +
                             ", which it was built from; this worker was started with " +
                             DefinitionHash(*given) + ", which 'muster replica rebuild' builds";
-  Log(Level::kWarning, "a version is run by another definition than this worker's",
+  Log(Level::kWarning, "a version runs with a definition other than this worker's",
       {{"set", options_.set},
        {"projection", given->name()},
        {"version", version},

@@ -167,9 +167,9 @@ std::string WhyRun(const RunState& run) {
     return "failed: " + run.error + (run.cause.empty() ? "" : ": " + run.cause) +
            "; a retry does what did not succeed";
   }
-  if (run.status == RunStatus::kCancelled) return "cancelled; a retry goes on with it";
+  if (run.status == RunStatus::kCancelled) return "cancelled; a retry continues it";
   if (run.status == RunStatus::kInProgress && !run.driven) {
-    return "no process is driving it; a retry goes on with it";
+    return "no process is driving it; a retry continues it";
   }
   return "";
 }
@@ -225,7 +225,7 @@ Result<Json> MigrationViews::One(const SiteStore& store, const std::string& id) 
     json["attempts"].push_back(RunAttemptOf(attempt));
   json["commands"] = {CommandLine("Show it", CommandOn(store, "status " + Quoted(id))),
                       CommandLine("Show its history", CommandOn(store, "history " + Quoted(id))),
-                      CommandLine("Go on with it", CommandOn(store, "resume " + Quoted(id))),
+                      CommandLine("Continue it", CommandOn(store, "resume " + Quoted(id))),
                       CommandLine("End it", CommandOn(store, "cancel " + Quoted(id)))};
   json["actions"] = RunActions(store, run, Json::object(), WhyNoRetry(run));
   return json;
@@ -258,7 +258,7 @@ Result<Json> MigrationViews::Task(const SiteStore& store, const std::string& id,
         {{"at", Ms(line.at)}, {"level", NameOf(line.level)}, {"text", line.text}});
   }
   json["commands"] = {
-      CommandLine("Do it again, and what did not succeed",
+      CommandLine("Repeat it, and what did not succeed",
                   CommandOn(store, "retry " + Quoted(id) + " --task " + Quoted(name))),
       CommandLine("Show the history of the run", CommandOn(store, "history " + Quoted(id)))};
   const bool runs = view.run.status == RunStatus::kInProgress && view.run.driven;

@@ -31,7 +31,7 @@ TEST(Simulation, SameSeedGivesTheSameTrace) {
   EXPECT_NE(first.trace_hash, RunSeed(WorkWorkload(), 8).trace_hash);
 }
 
-TEST(Simulation, NumberOfJobsDoesNotChangeWhatASeedDoes) {
+TEST(Simulation, SeedGivesTheSameResultForAnyNumberOfJobs) {
   const auto hashes = [](int jobs) {
     return RunCampaign(WorkWorkload(), {.first = 1, .last = 20, .jobs = jobs}).trace_hashes;
   };

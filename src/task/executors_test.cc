@@ -94,7 +94,7 @@ TEST(Executors, NotificationsAreDeliveredWhileTheirRunIsDriven) {
   EXPECT_TRUE(ReadNotifications(*store, "m-3", RealEnv())->empty());
 }
 
-TEST(Executors, WhatARunLeavesUndeliveredTheNextDriveDelivers) {
+TEST(Executors, NextDriveDeliversLeftoverNotifications) {
   const testing::TemporaryFolder folder;
   const auto store = *store::OpenStore("memory:", RealEnv());
   const auto standard = NewExecutors(*store, RealEnv());

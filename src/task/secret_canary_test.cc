@@ -1,7 +1,6 @@
-// Goal: a reference to a secret is resolved where the definition has it, and never where it came
-// with data. Method: a file with a canary, and for each executor a state machine that mentions it
-// both in its definition and by way of its input; a server, program or database at the other end
-// looks for the canary.
+// Goal: secret references are resolved in definitions, and never in data. Method: a file with a
+// canary, and for each executor a state machine that mentions it both in its definition and through
+// its input; a server, program or database at the other end looks for the canary.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -40,7 +39,7 @@ using states::RunResult;
 
 constexpr const char* kCanary = "tweety-4711-canary";
 
-// Asks every client of PostgreSQL for its password, keeps what it is told, and refuses it.
+// Asks every PostgreSQL client for its password, records it, and rejects it.
 class PasswordServer {
  public:
   PasswordServer() {
@@ -141,7 +140,7 @@ class SecretCanaryTest : public ::testing::Test {
     RunResult result = states::RunInMemory(
         *definition, {.name = "run" + std::to_string(++runs_), .input = states::MakeValue(input)},
         RealEnv(), nullptr, executor);
-    // Neither the history nor an error says what it is.
+    // Neither the history nor an error contains it.
     for (const states::Event& event : result.events) {
       if (event.type == "TaskSucceeded" || event.type.ends_with("Exited")) break;
       EXPECT_EQ(ToJsonText(event.ToJson()).find(kCanary), std::string::npos) << event.type;
@@ -154,7 +153,7 @@ class SecretCanaryTest : public ::testing::Test {
     EXPECT_NE(result.failure.cause.find(why), std::string::npos) << result.failure.cause;
   }
 
-  // As States.Format wants braces.
+  // Escaped for States.Format.
   static std::string Escaped(const std::string& text) {
     std::string escaped;
     for (const char c : text) {
@@ -164,7 +163,7 @@ class SecretCanaryTest : public ::testing::Test {
     return escaped;
   }
 
-  // What a target or database may do with a URL of PostgreSQL's: `parameters` gets it as `name`.
+  // Ways in which a target or database can use a PostgreSQL URL: `parameters` gets it as `name`.
   void ExpectPasswordOnlyByDefinition(states::TaskExecutor& executor, const std::string& resource,
                                       const Json& parameters, const std::string& name) {
     const PasswordServer server;

@@ -12,20 +12,19 @@ using pipeline::Collection;
 using pipeline::Partition;
 using pipeline::TargetChange;
 
-class WatchedReader final : public pipeline::Reader {
+class WatchedReader final : public pipeline::ReaderWrapper {
  public:
   WatchedReader(std::unique_ptr<Reader> inner, std::shared_ptr<CallWatch::Caller> caller)
-      : inner_(std::move(inner)), caller_(std::move(caller)) {}
+      : ReaderWrapper(std::move(inner)), caller_(std::move(caller)) {}
 
   Result<std::optional<pipeline::Document>> Next() override {
-    return caller_->Run([&] { return inner_->Next(); });
+    return caller_->Run([&] { return ReaderWrapper::Next(); });
   }
   Result<std::optional<std::string>> Split() override {
-    return caller_->Run([&] { return inner_->Split(); });
+    return caller_->Run([&] { return ReaderWrapper::Split(); });
   }
 
  private:
-  const std::unique_ptr<Reader> inner_;
   const std::shared_ptr<CallWatch::Caller> caller_;
 };
 

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class JoinTest : public ::testing::Test {
  protected:
-  // The start of the run, which is created by a machine whose clock is off.
+  // The start of a run that is created by a machine whose clock is off.
   int64_t Start(const std::string& run, std::chrono::hours skew, bool new_incarnation = false) {
     testing::SkewedEnv env(skew);
     const RunSpec spec{.name = run, .new_incarnation = new_incarnation};
@@ -36,7 +36,7 @@ TEST_F(JoinTest, ARunStartsByTheClockOfItsStore) {
   }
 }
 
-TEST_F(JoinTest, ALaterRunStartsLaterThoughTheClockWasSetBack) {
+TEST_F(JoinTest, LaterRunStartsLaterEvenIfTheClockWasSetBack) {
   RunBody earlier;
   earlier.incarnation = "i";
   earlier.since_ms = NowMs() + 1'000'000;

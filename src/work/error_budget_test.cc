@@ -128,7 +128,7 @@ TEST_F(ErrorBudgetTest, AStoppedRunStaysStoppedForAllWorkers) {
   EXPECT_EQ(Totals().counts, before.counts);
 }
 
-TEST_F(ErrorBudgetTest, AStoppedRunGoesOnWithAHigherLimit) {
+TEST_F(ErrorBudgetTest, StoppedRunContinuesWithAHigherLimit) {
   ASSERT_FALSE(Run(FailureLimit{.documents = 12}));
   const auto more = Run(FailureLimit{.documents = 50});
   ASSERT_FALSE(more) << "which is exceeded, too";
@@ -151,7 +151,7 @@ TEST_F(ErrorBudgetTest, DocumentsThatScriptsAddedCountAsDocuments) {
       FailureLimit{.percent = 50}.IsExceeded({.read = 1'000, .failed = 1'001, .added = 1'000}));
 }
 
-TEST_F(ErrorBudgetTest, AStoppedRunGoesOnOnceEnoughIsRedriven) {
+TEST_F(ErrorBudgetTest, StoppedRunContinuesOnceEnoughIsRedriven) {
   ASSERT_FALSE(Run(FailureLimit{.documents = 12}));
   RedriveBody redriven;
   redriven.total.written = Totals().counts.failed;
@@ -180,7 +180,7 @@ TEST_F(ErrorBudgetTest, MoreThanHalfOfTheFirstThousandStopARun) {
   EXPECT_LT(Totals().counts.failed, 550);
 }
 
-TEST_F(ErrorBudgetTest, AsManyAsAreAllowedDoNotStopARun) {
+TEST_F(ErrorBudgetTest, FailuresUpToTheLimitDoNotStopARun) {
   Refuse(40);
   ASSERT_TRUE(Run(FailureLimit{.documents = 10}));
   EXPECT_EQ(Totals().counts.failed, 10);
@@ -188,7 +188,7 @@ TEST_F(ErrorBudgetTest, AsManyAsAreAllowedDoNotStopARun) {
 }
 
 // Its items are all done, and yet it is not finished.
-TEST_F(ErrorBudgetTest, WhatNoWorkerSuspectedStopsTheRunBeforeItsEnd) {
+TEST_F(ErrorBudgetTest, UnnoticedFailuresStopTheRunBeforeItsEnd) {
   Refuse(40);
   ASSERT_TRUE(Run(FailureLimit{.documents = 10}));
   auto coordinator =

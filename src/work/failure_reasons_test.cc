@@ -32,7 +32,7 @@ std::string Unlike(int number) {
   return word;
 }
 
-TEST(FailureReasonsTest, ControlCharactersOfDocumentsAreNotKept) {
+TEST(FailureReasonsTest, ControlCharactersOfDocumentsAreRemoved) {
   FailureReasons reasons;
   reasons.Add("a\x1b[2J\n", "no\t\x1b]0;title\x07\nat line 2");
   const FailureReason reason = reasons.List().front();

@@ -43,7 +43,7 @@ TEST(ItemKey, TooLongNameBecomesAHash) {
 }
 
 // As version 0.1 wrote them, before bodies had a format.
-TEST(ItemBody, ReadsWhatWasWrittenBeforeThereWereVersions) {
+TEST(ItemBody, ReadsUnversionedBodies) {
   const auto item = ItemBody::FromJson(
       R"({"state":"open","partition":{"collection":"orders","shard":1,"begin":"","end":"",)"
       R"("documents":20},"progress":{"position":"7","end":"9","read":7,"written":6,)"

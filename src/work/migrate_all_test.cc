@@ -249,7 +249,7 @@ TEST_F(MigrateAllTest, ShardsAtOnceLoseNothing) {
   EXPECT_EQ(ids.size(), 100U);
 }
 
-TEST_F(MigrateAllTest, OnlyWhatIsAllowedIsTouched) {
+TEST_F(MigrateAllTest, OnlySelectedCollectionsAreTouched) {
   const auto counts = Run({.allowed = [](const std::string& name) { return name == "b"; }});
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->written, 100);
@@ -292,7 +292,7 @@ TEST_F(MigrateAllTest, AStopIsNotTakenForSuccess) {
   EXPECT_TRUE(sink_.FinishedCollections().empty());
 }
 
-TEST_F(MigrateAllTest, WhatFollowsIsReadLastAndNotLate) {
+TEST_F(MigrateAllTest, FollowersAreReadLastWithoutDelay) {
   LiveSource live(source_);
   const MonoTime began = RealEnv().MonoNow();
   const auto counts = RunWith(live, sink_, {.shard_concurrency = 4});
@@ -307,7 +307,7 @@ TEST_F(MigrateAllTest, WhatFollowsIsReadLastAndNotLate) {
   EXPECT_LT(RealEnv().MonoNow() - began, 20s);
 }
 
-TEST_F(MigrateAllTest, AnotherCountOfTheSourceIsAnError) {
+TEST_F(MigrateAllTest, DifferentCountOfTheSourceIsAnError) {
   LiveSource live(source_);
   live.counted = 101;
   const auto counts = RunWith(live, sink_, {.shard_concurrency = 4});
@@ -353,7 +353,7 @@ TEST_F(MigrateAllTest, EvaluatingChangesNothing) {
   EXPECT_EQ(pipeline::PrepareCollections(pipeline, {}, true)->size(), 3U);
 }
 
-TEST_F(MigrateAllTest, SaysWhenTheSinkDoesNotAnswer) {
+TEST_F(MigrateAllTest, ReportsAnUnresponsiveSink) {
   StallingSink sink(sink_, [this](const pipeline::Patience&) {
     testing::Await([this] { return WaitedFor("sink, which has not answered for "); });
   });
@@ -362,7 +362,7 @@ TEST_F(MigrateAllTest, SaysWhenTheSinkDoesNotAnswer) {
   EXPECT_EQ(listener_.Waited().back(), "");
 }
 
-TEST_F(MigrateAllTest, SaysWhenTheSourceDoesNotAnswer) {
+TEST_F(MigrateAllTest, ReportsAnUnresponsiveSource) {
   StallingSource source(source_, [this] {
     testing::Await([this] { return WaitedFor("source, which has not answered for "); });
   });
@@ -370,7 +370,7 @@ TEST_F(MigrateAllTest, SaysWhenTheSourceDoesNotAnswer) {
   EXPECT_TRUE(WaitedFor("source, which has not answered for "));
 }
 
-TEST_F(MigrateAllTest, SaysWhyTheSinkRetriesUntilItDoesNot) {
+TEST_F(MigrateAllTest, ReportsWhyTheSinkRetriesUntilItRecovers) {
   const std::string busy = "the sink: it is too busy";
   const auto said = [&] {
     const auto waits = listener_.Waited();

@@ -104,7 +104,7 @@ class PrepareTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, PrepareTest, ::testing::Values("sqlite", "postgresql"),
                          [](const auto& store) { return store.param; });
 
-TEST_P(PrepareTest, ManyItemsAreCreatedInBatchesAndGoOnAfterAStopAndALoss) {
+TEST_P(PrepareTest, ManyItemsAreCreatedInBatchesDespiteAStopAndALoss) {
   const MonoTime start = env_.MonoNow();
   store_->stop_at = kWrites / 2;
   ASSERT_FALSE(Prepare("first").value());

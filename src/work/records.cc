@@ -119,7 +119,7 @@ Result<RunBody> RunBody::FromJson(const std::string& json) {
     fields.Mistake("its state is '" + Shortened(state) + "'");
   }
   if (body.incarnation.empty()) fields.Mistake("it has no incarnation");
-  if (body.pages < 0) fields.Mistake("it has less than no pages");
+  if (body.pages < 0) fields.Mistake("its number of pages is negative");
   const auto max_failures = FailureLimit::Parse(limit);
   if (!max_failures) fields.Mistake("its limit for failures is damaged");
   if (max_failures) body.max_failures = *max_failures;

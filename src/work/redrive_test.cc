@@ -227,7 +227,7 @@ TEST_F(RedriveTest, LettersOfSeveralTargetsAreNotMergedUnlessTheirRunDidSo) {
   EXPECT_EQ(written_.size(), 3U);
 }
 
-TEST_F(RedriveTest, WhatFailsOfADocumentIsALetterOfItsOwn) {
+TEST_F(RedriveTest, FailedPartOfADocumentIsASeparateLetter) {
   PutRun(Sink());
   PutItem(2);
   for (const char* id : {"a", "b"}) AddLetter("books", id, "books__0__0", /*transformed=*/false);

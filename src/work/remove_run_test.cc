@@ -122,7 +122,7 @@ TEST_F(RemoveRunTest, ADeletedRunLeavesNothingInTheStore) {
   EXPECT_EQ(DeleteRun(*store_, "no/run", false).error().code, Code::kInvalid);
 }
 
-TEST_F(RemoveRunTest, ARunThatIsWorkedOnIsNotRemoved) {
+TEST_F(RemoveRunTest, RunInProgressIsNotRemoved) {
   const auto coordinator = Join("run");
   const LeasedItem item = coordinator->AcquireNext({}).value().value();
   for (const auto& removal :
@@ -138,7 +138,7 @@ TEST_F(RemoveRunTest, ARunThatIsWorkedOnIsNotRemoved) {
   EXPECT_FALSE(item.StillOurs().value());
 }
 
-TEST_F(RemoveRunTest, ALeaseThatHasEndedIsNoObstacle) {
+TEST_F(RemoveRunTest, ExpiredLeaseDoesNotBlockRemoval) {
   const WorkTerms terms{.lease = 50ms, .max_lease = 50ms};
   auto coordinator = WorkCoordinator::Join(*store_, RealEnv(), Spec("run"), terms, "me").value();
   ASSERT_TRUE(Join("run"));

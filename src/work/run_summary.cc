@@ -152,7 +152,8 @@ std::string_view RunStateName(const RunInfo& run, const RunTotals& totals) {
 std::string WhyRun(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return run.unreadable;
   if (run.removing) {
-    return "its removal was interrupted, unless a process is at it: repeat 'muster work delete' or "
+    return "its removal was interrupted, unless a process is still doing it: repeat 'muster work "
+           "delete' or "
            "'reset'";
   }
   if (!run.stopped.empty() && !run.finished) {

@@ -35,14 +35,14 @@ RunTotals TotalsOf(const std::vector<ItemInfo>& items) {
   return sum.Totals(Redriven());
 }
 
-TEST(RunSummaryTest, NothingIsKnownOfARunThatHasNotBegun) {
+TEST(RunSummaryTest, UnstartedRunHasNoEstimate) {
   const RunTotals totals = TotalsOf({ItemInfo{}});
   EXPECT_FALSE(totals.documents);
   EXPECT_FALSE(TimeLeft(totals, 100));
   EXPECT_EQ(totals.waiting, 1);
 }
 
-TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
+TEST(RunSummaryTest, ItemWithoutAHolderShowsItsLastFailure) {
   RunInfo run;
   run.ready = true;
   const ItemInfo fresh;
@@ -57,7 +57,7 @@ TEST(RunSummaryTest, AnItemWithoutAHolderSaysWhyItFailedLast) {
             "after the last failure: sink: connection refused");
 }
 
-TEST(RunSummaryTest, WaitingItemsAreTakenToBeLikeTheOthers) {
+TEST(RunSummaryTest, WaitingItemsAreEstimatedLikeTheOthers) {
   const RunTotals totals = TotalsOf({Done(1000), HeldAt(500, 0.5, 100), ItemInfo{}, ItemInfo{}});
   EXPECT_DOUBLE_EQ(totals.documents.value(), 4000);
   EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 25s);
@@ -69,7 +69,7 @@ TEST(RunSummaryTest, TheRunTakesAsLongAsItsSlowestHolder) {
   EXPECT_EQ(TimeLeft(totals, totals.docs_per_second).value(), 90s);
 }
 
-TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
+TEST(RunSummaryTest, ItemsDoneBetweenTwoLooksHaveARate) {
   ItemInfo done = Done(1000);
   done.recent = {.documents = 600, .span = 20s};
   const ItemInfo done_long_ago = Done(5000);
@@ -77,12 +77,12 @@ TEST(RunSummaryTest, ItemsThatAreDoneBetweenTwoLooksHaveARateAsWell) {
   EXPECT_DOUBLE_EQ(TotalsOf({done, done_long_ago, begun}).docs_per_second, 30);
 }
 
-TEST(RunSummaryTest, AnItemOfTheFutureHasNoRate) {
+TEST(RunSummaryTest, ItemStartedInTheFutureHasNoRate) {
   const auto store = store::OpenStore("memory:", RealEnv()).value();
   const WallTime now = store->Now().value();
   std::vector<store::Change> changes;
   for (const int shard : {0, 1}) {
-    // Begun, or done, under a clock that was set back since.
+    // Started, or done, under a clock that was set back since.
     ItemBody item = ItemBody::Of(pipeline::Partition{.collection = "c", .shard = shard});
     item.progress.counts.read = 1200;
     item.since_ms = (now + 1h).time_since_epoch().count();
@@ -160,7 +160,7 @@ TEST(RunSummaryTest, ARedriveCountsAllThatWasMadeOfALetter) {
   ASSERT_TRUE(store->Write({&change, 1}));
   SettledLetters letters(*store, "r");
   const std::vector<SettledLetter> settled{{uint64_t{9} << 60, "c__0__0"}, {2, "c__0__0"}};
-  // Of two letters seven documents were made, four of which were refused.
+  // Seven documents were made of two letters, four of which were refused.
   const pipeline::Counts outcome{.read = 2, .written = 2, .skipped = 1, .failed = 4, .added = 5};
   ASSERT_TRUE(letters.Add(settled, outcome));
   const pipeline::Counts expected{.read = 10, .written = 9, .skipped = 1, .failed = 5, .added = 5};
@@ -171,7 +171,7 @@ TEST(RunSummaryTest, ARedriveCountsAllThatWasMadeOfALetter) {
   EXPECT_EQ(ReadTotals(*store, "r")->counts, expected);
 }
 
-TEST(RunSummaryTest, WhatTheSourceSaysCountsUntilTheItemIsBegun) {
+TEST(RunSummaryTest, SourcesEstimateIsUsedUntilTheItemStarts) {
   ItemInfo waiting;
   waiting.partition.documents = 3000;
   EXPECT_DOUBLE_EQ(TotalsOf({HeldAt(500, 0.5, 100), waiting}).documents.value(), 4000);

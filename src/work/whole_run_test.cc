@@ -99,7 +99,7 @@ TEST_F(WholeRunTest, AMissingItemMakesARunIncomplete) {
   EXPECT_EQ(ReleaseAll(*store_, "other").error().code, Code::kIncompatible);
 }
 
-TEST_F(WholeRunTest, WhatIsReleasedCanBeAcquiredAtOnce) {
+TEST_F(WholeRunTest, ReleasedItemsCanBeAcquiredAtOnce) {
   const auto coordinator = Join("run");
   LeasedItem gone = Acquire(*coordinator);
   LeasedItem other = Acquire(*coordinator);
@@ -110,7 +110,7 @@ TEST_F(WholeRunTest, WhatIsReleasedCanBeAcquiredAtOnce) {
   EXPECT_EQ(gone.Complete(gone.progress()).error().code, Code::kLeaseLost);
 }
 
-TEST_F(WholeRunTest, APreparationIsReleasedAsWell) {
+TEST_F(WholeRunTest, PreparationIsReleasedToo) {
   const auto coordinator =
       WorkCoordinator::Join(*store_, RealEnv(), {.name = "run"}, {}, "me").value();
   ASSERT_EQ(store_->Claim({.kind = "prepare", .queue = "run", .owner = "gone", .claim_id = "1"})

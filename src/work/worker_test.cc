@@ -227,7 +227,7 @@ class FollowedSource final : public pipeline::SourceWrapper {
   std::atomic<bool> order_kept = true;
 };
 
-TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
+TEST_F(WorkerTest, FollowerWaitsForTheOthersOfItsShard) {
   FollowedSource source(source_);
   options_.slots = 3;
   const auto report = RunFrom(source);
@@ -237,7 +237,7 @@ TEST_F(WorkerTest, WhatFollowsWaitsForTheOthersOfItsShard) {
   EXPECT_TRUE(source.order_kept);
 }
 
-TEST_F(WorkerTest, AnIdleSlotMakesWhatFollowsDueWhenItsTurnHasCome) {
+TEST_F(WorkerTest, IdleSlotMakesAFollowerDueWhenItsTurnHasCome) {
   FollowedSource source(source_);
   pipeline::Pipeline pipeline = From(source);
   auto coordinator = Join("me");
@@ -274,7 +274,7 @@ TEST_F(WorkerTest, AFollowerThatHasFailedWaitsForItsRetry) {
   EXPECT_GT(Item("orders__0__9").due_in.value(), 0ms);
 }
 
-TEST_F(WorkerTest, ARunIsNotDoneWhereTheSourceCountsMore) {
+TEST_F(WorkerTest, RunIsNotDoneIfTheSourceCountsMore) {
   FollowedSource source(source_);
   source.count = 1'000;
   const auto report = RunFrom(source);
@@ -363,7 +363,7 @@ TEST_F(WorkerTest, MaxHoldHandsOver) {
   ExpectComplete();
 }
 
-TEST_F(WorkerTest, FailureIsTriedAgainThenQuarantinedAndRetriedByHand) {
+TEST_F(WorkerTest, FailureIsRetriedThenQuarantinedAndRetriedByHand) {
   bool broken = true;
   sink_.fail = [&](size_t) -> Status {
     if (broken) return Error{Code::kInvalid, "no such field"};
@@ -423,7 +423,7 @@ TEST_F(WorkerTest, ProgressKeepsAFailingItemOutOfQuarantine) {
   ExpectComplete();
 }
 
-TEST_F(WorkerTest, AnOutageOfTheSinkIsWaitedForAndNoItemIsToBlame) {
+TEST_F(WorkerTest, OutageOfTheSinkIsAwaitedAndBlamesNoItem) {
   std::atomic<int> tries = 0;
   sink_.fail = [&](size_t) -> Status {
     if (++tries < 10) return Error{Code::kUnavailable, "connection refused"};
@@ -440,7 +440,7 @@ TEST_F(WorkerTest, AnOutageOfTheSinkIsWaitedForAndNoItemIsToBlame) {
   EXPECT_EQ(watcher_.waits.back(), "") << "it waits no longer";
 }
 
-TEST_F(WorkerTest, AnOutageInTheMiddleIsNoReasonToGiveUpEither) {
+TEST_F(WorkerTest, OutageDuringWorkQuarantinesNothing) {
   for (const Code code : {Code::kUnavailable, Code::kUnknownOutcome, Code::kFull}) {
     SCOPED_TRACE(CodeName(code));
     options_.run.name = "run-" + std::to_string(static_cast<int>(code));
@@ -455,7 +455,7 @@ TEST_F(WorkerTest, AnOutageInTheMiddleIsNoReasonToGiveUpEither) {
   }
 }
 
-TEST_F(WorkerTest, AWorkerThatReachesNothingLeavesTheItemsToOthers) {
+TEST_F(WorkerTest, CutOffWorkerLeavesItsItemsToOthers) {
   const auto prepared = PrepareWork(*Join("me"), pipeline_, {}, {});
   ASSERT_TRUE(prepared && *prepared);
   sink_.fail = [](size_t) -> Status { return Error{Code::kUnavailable, "no route to host"}; };
@@ -475,7 +475,7 @@ TEST_F(WorkerTest, AWorkerThatReachesNothingLeavesTheItemsToOthers) {
   ExpectComplete();
 }
 
-TEST_F(WorkerTest, WhatIsRefusedForGoodIsGivenUpAndTheOthersAreFinished) {
+TEST_F(WorkerTest, PermanentlyRefusedItemIsQuarantinedAndOthersFinish) {
   source_.Add("gone", {"1", "{}"});
   sink_.fail_collection = [](const std::string& collection) -> Status {
     if (collection == "gone") return Error{Code::kNotFound, "no such table"};
@@ -489,7 +489,7 @@ TEST_F(WorkerTest, WhatIsRefusedForGoodIsGivenUpAndTheOthersAreFinished) {
   ExpectComplete();
 }
 
-TEST_F(WorkerTest, WhatEndsAtTheSameTimeIsOneFailure) {
+TEST_F(WorkerTest, SimultaneousFailuresCountAsOne) {
   Circuit circuit(RealEnv(), 50ms);
   const Error away{Code::kUnavailable, "away", "", Party::kSink};
   for (const char* item : {"a", "b", "c", "d", "e", "f", "g", "h"}) circuit.Failed(item, away);
@@ -500,7 +500,7 @@ TEST_F(WorkerTest, WhatEndsAtTheSameTimeIsOneFailure) {
   ASSERT_TRUE(circuit.Await({}));
 }
 
-TEST_F(WorkerTest, AnItemsOwnSuccessesSayNothingAboutOthers) {
+TEST_F(WorkerTest, OwnSuccessesAreNoEvidenceAboutOthers) {
   Circuit circuit(RealEnv(), 1ms);
   const Error full{Code::kFull, "no space left", "", Party::kSink};
   EXPECT_FALSE(circuit.Failed("a", full));
@@ -510,7 +510,7 @@ TEST_F(WorkerTest, AnItemsOwnSuccessesSayNothingAboutOthers) {
   EXPECT_TRUE(circuit.Failed("a", full));
 }
 
-TEST_F(WorkerTest, WhatFailsAloneWhileOthersGetThroughNeedsTwoWorkersToBeGivenUp) {
+TEST_F(WorkerTest, LoneFailingItemIsQuarantinedOnlyByTwoWorkers) {
   Circuit circuit(RealEnv(), 1ms);
   const Error away{Code::kUnavailable, "away", "", Party::kSource};
   EXPECT_FALSE(circuit.Failed("a", away));
@@ -655,7 +655,7 @@ TEST_F(WorkerTest, HoldersThatDisappearedDoNotCountOnceOneReportsAnOutage) {
   }
 }
 
-TEST_F(WorkerTest, HolderGivesAPartAwayWhenAnIdleWorkerAsks) {
+TEST_F(WorkerTest, HolderSplitsItsItemForAnIdleWorker) {
   auto holder = Join("holder");
   ASSERT_TRUE(PrepareWork(*holder, pipeline_, {}, {}).value());
   ASSERT_EQ(Next(*holder).value(), ShardOutcome::kCompleted);  // the other shard
@@ -747,7 +747,7 @@ class BusySink final : public pipeline::SinkWrapper {
   int tries = 0;
 };
 
-TEST_F(WorkerTest, AnIdleWorkerSaysWhoseLeaseItWaitsFor) {
+TEST_F(WorkerTest, IdleWorkerReportsWhoseLeaseItWaitsFor) {
   options_.terms.lease = 60s;
   const auto other = Join("other");
   ASSERT_TRUE(PrepareWork(*other, pipeline_, {}, {}).value());
@@ -765,7 +765,7 @@ TEST_F(WorkerTest, AnIdleWorkerSaysWhoseLeaseItWaitsFor) {
   EXPECT_NE(said, watcher_.waits.end());
 }
 
-TEST_F(WorkerTest, AWorkerSaysWhatItWaitsForWhilePreparing) {
+TEST_F(WorkerTest, WorkerReportsWhatItWaitsForWhilePreparing) {
   BusySink busy(sink_);
   pipeline::Pipeline pipeline{.env = RealEnv(),
                               .source = source_,

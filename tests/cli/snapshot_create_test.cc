@@ -51,7 +51,7 @@ class SnapshotCreate : public ::testing::Test {
   }
 };
 
-TEST_F(SnapshotCreate, WhatItTakesCanBeRead) {
+TEST_F(SnapshotCreate, SnapshotThatItTakesIsReadable) {
   const std::string repository = UniqueName("taken");
   const std::string orders = UniqueName("orders");
   const std::vector<std::string> arguments{Cluster(),      Location(),        "first",
@@ -93,7 +93,7 @@ TEST_F(SnapshotCreate, WhatItTakesCanBeRead) {
   EXPECT_TRUE(Has(other.err, "without index " + UniqueName("users"))) << other.err;
 }
 
-TEST_F(SnapshotCreate, TheRepositoryThatHasTheLocationIsUsed) {
+TEST_F(SnapshotCreate, ExistingRepositoryOfTheLocationIsUsed) {
   const std::string repository = UniqueName("known");
   Server().Call("PUT", "/_snapshot/" + repository,
                 R"({"type":"fs","settings":{"location":")" + Location() + "/\"}}");
@@ -123,7 +123,7 @@ TEST_F(SnapshotCreate, ALocationThatTheClusterMayNotUseIsNotRegistered) {
   EXPECT_FALSE(Has(Server().Call("GET", "/_snapshot"), repository));
 }
 
-TEST_F(SnapshotCreate, IndicesThatDoNotExistAreNoSnapshot) {
+TEST_F(SnapshotCreate, MissingIndicesMakeNoSnapshot) {
   const std::string repository = UniqueName("empty");
   for (const char* name : {"none", "none*"}) {
     const Outcome outcome = Create({Cluster(), Location(), "a", "--repository", repository,
@@ -133,7 +133,7 @@ TEST_F(SnapshotCreate, IndicesThatDoNotExistAreNoSnapshot) {
   EXPECT_FALSE(Has(Server().Call("GET", "/_snapshot"), repository));
 }
 
-TEST_F(SnapshotCreate, AnIndexWithoutItsShardsIsNoSnapshot) {
+TEST_F(SnapshotCreate, IndexWithoutItsShardsMakesNoSnapshot) {
   const std::string index = UniqueName("homeless");
   Server().Call("PUT", "/" + index + "?wait_for_active_shards=0",
                 R"({"settings":{"number_of_replicas":0,)"
@@ -145,7 +145,7 @@ TEST_F(SnapshotCreate, AnIndexWithoutItsShardsIsNoSnapshot) {
   EXPECT_TRUE(Has(outcome.err, "primary shards")) << outcome.err;
 }
 
-TEST(SnapshotCreateUsage, WrongNamesAndPlacesAreRefused) {
+TEST(SnapshotCreateUsage, InvalidNamesAndLocationsAreRejected) {
   const std::string cluster = "opensearch+http://127.0.0.1:1";
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{cluster, "/repo", "a*"},
@@ -257,7 +257,7 @@ TEST(SnapshotCreateOnFailures, ASnapshotMayBeListedLate) {
   EXPECT_EQ(cluster.Create().exit_code, 0);
 }
 
-TEST(SnapshotCreateOnFailures, ASnapshotThatIsDeletedMeanwhileIsAnError) {
+TEST(SnapshotCreateOnFailures, SnapshotDeletedWhileItRunsIsAnError) {
   FakeCluster cluster;
   cluster.end = "";
   const Outcome outcome = cluster.Create();

@@ -17,6 +17,7 @@
 #include "support/postgres_server.h"
 #include "support/shared_server.h"
 #include "support/temporary_folder.h"
+#include "work/call_watch.h"
 
 namespace muster::testing {
 namespace {
@@ -70,20 +71,36 @@ class MemoryUnderTest final : public SinkUnderTest {
   int replaced_ = 0;
 };
 
-// Metering must not change behaviour.
-class MeteredUnderTest final : public SinkUnderTest {
+// A decorator must not change behaviour.
+class DecoratedUnderTest : public SinkUnderTest {
  public:
   std::unique_ptr<pipeline::Sink> Open() override {
-    return pipeline::NewMeteredSink(*sinks_.emplace_back(inner_.Open()), "run", metrics_,
-                                    RealEnv());
+    return Decorate(*sinks_.emplace_back(inner_.Open()));
   }
   std::vector<std::string> Names() override { return inner_.Names(); }
   void Replace() override { inner_.Replace(); }
 
  private:
+  virtual std::unique_ptr<pipeline::Sink> Decorate(pipeline::Sink& sink) = 0;
+
   MemoryUnderTest inner_;
-  Metrics metrics_;
   std::vector<std::unique_ptr<pipeline::Sink>> sinks_;
+};
+
+class MeteredUnderTest final : public DecoratedUnderTest {
+  std::unique_ptr<pipeline::Sink> Decorate(pipeline::Sink& sink) override {
+    return pipeline::NewMeteredSink(sink, "run", metrics_, RealEnv());
+  }
+
+  Metrics metrics_;
+};
+
+class WatchedUnderTest final : public DecoratedUnderTest {
+  std::unique_ptr<pipeline::Sink> Decorate(pipeline::Sink& sink) override {
+    return work::NewWatchedSink(sink, watch_);
+  }
+
+  work::CallWatch watch_{RealEnv()};
 };
 
 class SqliteUnderTest final : public SinkUnderTest {
@@ -204,16 +221,17 @@ pipeline::Collection SuiteCollection() {
 }
 
 std::vector<std::string> SinkNames() {
-  return {"memory", "metered", "files", "sqlite", "postgresql", "opensearch"};
+  return {"memory", "metered", "watched", "files", "sqlite", "postgresql", "opensearch"};
 }
 
 std::vector<std::string> FencedSinkNames() {
-  return {"memory", "metered", "files", "sqlite", "postgresql"};
+  return {"memory", "metered", "watched", "files", "sqlite", "postgresql"};
 }
 
 std::unique_ptr<SinkUnderTest> NewSink(const std::string& name, std::string* reason) {
   if (name == "memory") return std::make_unique<MemoryUnderTest>();
   if (name == "metered") return std::make_unique<MeteredUnderTest>();
+  if (name == "watched") return std::make_unique<WatchedUnderTest>();
   if (name == "sqlite") return std::make_unique<SqliteUnderTest>();
   if (name == "files") return std::make_unique<FilesUnderTest>();
   const bool opensearch = name == "opensearch";

@@ -7,6 +7,7 @@
 #include "sql/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
+#include "work/call_watch.h"
 
 namespace muster::testing {
 namespace {
@@ -43,6 +44,20 @@ class FileUnderTest final : public SourceUnderTest {
  private:
   const TemporaryFolder folder_;
   std::string url_;
+};
+
+// A decorator must not change behaviour.
+class WatchedUnderTest final : public SourceUnderTest {
+ public:
+  std::unique_ptr<pipeline::Source> Open() override {
+    return work::NewWatchedSource(*sources_.emplace_back(inner_.Open()), watch_);
+  }
+  bool splits() const override { return inner_.splits(); }
+
+ private:
+  FileUnderTest inner_{"jsonl", "", "{\"name\":\"", "\"}"};
+  std::vector<std::unique_ptr<pipeline::Source>> sources_;
+  work::CallWatch watch_{RealEnv()};
 };
 
 class SqliteTables final : public SourceUnderTest {
@@ -93,6 +108,7 @@ class PostgresTable final : public SourceUnderTest {
 
 std::vector<std::string> SourceNames() {
   return {"jsonl",
+          "watched",
           "csv",
           "sqlite",
           "sqlite_hidden_rowid",
@@ -107,6 +123,7 @@ std::vector<std::string> SourceNames() {
 
 std::unique_ptr<SourceUnderTest> NewSource(const std::string& name, std::string* reason) {
   if (name == "jsonl") return std::make_unique<FileUnderTest>(name, "", "{\"name\":\"", "\"}");
+  if (name == "watched") return std::make_unique<WatchedUnderTest>();
   if (name == "csv") return std::make_unique<FileUnderTest>(name, "name,n\n", "", ",1");
   if (name == "sqlite") {
     return std::make_unique<SqliteTables>("(id INTEGER PRIMARY KEY, name TEXT)", "");

@@ -225,10 +225,11 @@ Status FileSinkState::Claim(const std::string& output, const Fence& fence) {
     } else if (!same_run) {
       return NotOurs(output, "was written by another run, '" + owner.run + "'");
     } else if (owner.incarnation != fence.incarnation && !fence.adopts) {
-      return Error{Code::kConflict,
-                   output + " was written by another incarnation of the run '" + fence.run + "'",
-                   "start its workers with --new-incarnation to go on from what is there; to begin "
-                   "anew, remove it and name the run differently"};
+      return Error{
+          Code::kConflict,
+          output + " was written by another incarnation of the run '" + fence.run + "'",
+          "start its workers with --new-incarnation to continue from what is there; to start "
+          "over, remove it and name the run differently"};
     }
   }
   if (!fs::exists(path, failed) && HasForeignFiles(output, folder_)) {

@@ -58,7 +58,7 @@ TEST_F(DeadLettersTest, ALetterContainsEverything) {
             R"("document":{"price": 1.0}})");
 }
 
-TEST_F(DeadLettersTest, WhatIsNoJsonIsKeptAsBase64) {
+TEST_F(DeadLettersTest, TextThatIsNotJsonIsKeptAsBase64) {
   auto letters = OpenDeadLetters(Path(), "r");
   ASSERT_TRUE(Add(
       **letters,

@@ -220,7 +220,7 @@ TEST_P(MigrateShardTest, MoreThanABatchMayHoldGoesAlone) {
   EXPECT_EQ(sink_.BatchSizes("orders"), (std::vector<size_t>{1, 3, 1}));
 }
 
-TEST_P(MigrateShardTest, WhatIsRefusedOfADocumentIsALetterOfItsOwn) {
+TEST_P(MigrateShardTest, RefusedPartOfADocumentIsASeparateLetter) {
   Add("1");
   Add("three2");
   Add("3");

@@ -24,7 +24,7 @@ TEST(Progress, PlainPositionsStayReadable) {
       R"({"position":"00042","end":"ä","read":0,"written":0,"skipped":0,"failed":0,"bytes":0})");
 }
 
-TEST(Progress, WhatIsNoProgressIsRefused) {
+TEST(Progress, InvalidProgressIsRejected) {
   for (const char* text :
        {"", "[]", "{}", R"({"position":1})", R"({"position":"%zz","end":"","read":0})",
         R"({"position":"","end":"","read":"many"})"}) {

@@ -26,14 +26,14 @@ class ThrottledEnv final : public VirtualEnv {
   const MonoTime start_ = MonoNow();
 };
 
-TEST(Throttle, WithoutALimitThereIsNoWait) {
+TEST(Throttle, PassesAtOnceWithoutALimit) {
   ThrottledEnv env;
   Throttle throttle(env);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(throttle.Pass(1000, 1 << 20, {}));
   EXPECT_EQ(env.Seconds(), 0);
 }
 
-TEST(Throttle, LetsDocumentsPassAtTheRate) {
+TEST(Throttle, PassesDocumentsAtTheRate) {
   ThrottledEnv env;
   Throttle throttle(env);
   throttle.Set(100, 0);
@@ -71,7 +71,7 @@ TEST(Throttle, AStopEndsTheWait) {
   EXPECT_FALSE(throttle.Pass(1, 0, stop.get_token()));
 }
 
-TEST(Throttle, BatchesAreNoLargerThanWhatASecondLetsPass) {
+TEST(Throttle, BatchesAreLimitedToOneSecond) {
   ThrottledEnv env;
   Throttle throttle(env);
   EXPECT_EQ(throttle.Bounded({1000, 5000}).max_docs, 1000U);

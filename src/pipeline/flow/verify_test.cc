@@ -20,7 +20,7 @@ DocumentHash HashOf(const std::string& body) {
   return hash ? *hash : DocumentHash{};
 }
 
-TEST(DocumentHash, IsOfWhatADocumentSaysNotOfHowItIsWritten) {
+TEST(DocumentHash, DependsOnContentNotOnFormatting) {
   const DocumentHash hash = HashOf(R"({"a":1,"b":[1,"x"],"c":{"d":true},"e":-120})");
   for (const char* same : {
            R"({ "b" : [ 1.0, "\u0078" ], "c": {"d":"true"}, "a":"1", "e":-1.2e2 })",
@@ -125,7 +125,7 @@ TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
   EXPECT_EQ(VerifyCollection({source, "c"}, {rounded, "c"}, options, {})->differences, 1);
 }
 
-TEST_F(VerifyTest, WhatIsTheSameInAnotherOrderAndOtherPartitionsIsEqual) {
+TEST_F(VerifyTest, OrderAndPartitionsDoNotMatter) {
   MemorySource source(10);
   MemorySource target(33);
   Fill(source, 0, 100);

@@ -9,6 +9,17 @@ namespace muster::pipeline {
 
 // Each forwards every call to another of its kind. Derive and override what differs.
 
+class ReaderWrapper : public Reader {
+ public:
+  explicit ReaderWrapper(std::unique_ptr<Reader> inner) : inner_(std::move(inner)) {}
+
+  Result<std::optional<Document>> Next() override { return inner_->Next(); }
+  Result<std::optional<std::string>> Split() override { return inner_->Split(); }
+
+ private:
+  const std::unique_ptr<Reader> inner_;
+};
+
 // The wrapped object must outlive it.
 class SourceWrapper : public Source {
  public:

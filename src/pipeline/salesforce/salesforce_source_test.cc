@@ -185,13 +185,13 @@ TEST_F(SalesforceTest, ExpiredSessionAndBusyServerAreRetried) {
   EXPECT_EQ(ReadAll(Url()), kAll);
 }
 
-TEST_F(SalesforceTest, AFailedJobSaysWhy) {
+TEST_F(SalesforceTest, FailedJobReportsItsReason) {
   end_state_ = "Failed";
   EXPECT_NE(ReadAll(Url())[0].find("ended as Failed: InvalidBatch : no such column"),
             std::string::npos);
 }
 
-TEST_F(SalesforceTest, ARefusedLoginSaysWhatToCheck) {
+TEST_F(SalesforceTest, RejectedLoginHasAHint) {
   refuse_ = true;
   const std::string error = ReadAll(Url())[0];
   EXPECT_NE(error.find("refuses the login: invalid_client: wrong"), std::string::npos) << error;

@@ -53,7 +53,7 @@ class Arranger {
  private:
   using Related = std::function<bool(size_t, size_t)>;
 
-  // The ranks in groups, within which any two are linked by a chain of related ones.
+  // The connected components of the ranks under `related`.
   static std::vector<std::vector<size_t>> Groups(const std::vector<size_t>& ranks,
                                                  const Related& related) {
     std::vector<std::vector<size_t>> groups;
@@ -87,15 +87,16 @@ class Arranger {
     const Related ordered = [this](size_t a, size_t b) {
       return order_.IsBefore(a, b) || order_.IsBefore(b, a);
     };
-    // Groups that have nothing to do with each other.
+    // Components that do not depend on each other.
     auto groups = Groups(ranks, ordered);
     if (groups.size() != 1) return Compose(Step::Kind::kParallel, groups);
-    // Groups of which each has to wait for all of the one before; they come out in order, for a
-    // rank needs only lower ones.
+    // Components of which each depends on the whole previous one. They are already in order,
+    // because a rank only needs lower ones.
     groups = Groups(ranks, [&](size_t a, size_t b) { return !ordered(a, b); });
     if (PLANTED_BUG(needs_are_ignored)) return Compose(Step::Kind::kParallel, groups);
     if (groups.size() != 1) return Compose(Step::Kind::kSequence, groups);
-    // Neither: those without dependencies in the set go first, and all others wait for all of them.
+    // Neither applies: ranks without dependencies in the set go first, and all others wait for all
+    // of them.
     std::vector<size_t> first;
     std::vector<size_t> rest;
     for (const size_t rank : ranks) {
@@ -111,7 +112,7 @@ class Arranger {
     return Compose(Step::Kind::kSequence, {first, rest});
   }
 
-  // What a step takes if nothing limits it, and the least it can do with.
+  // What a step needs to run without waiting, and the least that it can run with.
   Amount Wanted(const Step& step) const {
     Amount amount;
     if (step.kind == Step::Kind::kRank) {
@@ -142,7 +143,7 @@ class Arranger {
     return amount;
   }
 
-  // Divides what there is among the parts of a step, and a phase into lanes.
+  // Divides the available amount among the parts of a step, and a phase into lanes.
   void Share(Step& step, const Amount& budget) {
     if (step.kind == Step::Kind::kRank) return MakeLanes(step.work, budget);
     if (step.kind == Step::Kind::kParallel && !Least(step).FitsInto(budget)) {
@@ -156,7 +157,7 @@ class Arranger {
     const Amount least = Least(step);
     Amount spare{budget.flows - least.flows, budget.jobs - least.jobs, budget.dpu - least.dpu};
     for (Step& part : step.steps) {
-      // First come, first served: all have what they need at least.
+      // First come, first served; each part gets at least its minimum.
       const Amount own = Least(part);
       const Amount wanted = Wanted(part);
       const Amount more{std::min(spare.flows, wanted.flows - own.flows),
@@ -193,8 +194,8 @@ class Arranger {
     work.transform = Pack(std::move(jobs), budget.jobs, budget.dpu);
   }
 
-  // The longest first, each to the lane that is free earliest, among as many lanes as there may be.
-  // A lane holds the DPU of its largest task.
+  // Longest task first, each on the lane that is free earliest. A lane reserves the DPU of its
+  // largest task.
   static std::vector<Lane> Pack(std::vector<Load> loads, int64_t lanes, int64_t dpu) {
     struct Filling {
       Lane lane;
@@ -219,7 +220,7 @@ class Arranger {
         used += load.dpu;
         continue;
       }
-      // Those before took at least as many DPU: any lane is wide enough.
+      // Earlier tasks took at least as many DPU, so any lane is wide enough.
       const auto free =
           std::min_element(filled.begin(), filled.end(),
                            [](const Filling& a, const Filling& b) { return a.time_s < b.time_s; });

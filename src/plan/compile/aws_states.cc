@@ -8,9 +8,9 @@
 namespace muster::plan {
 namespace {
 
-constexpr int kRecordsAsked = 100;  // the most that AppFlow gives at once, newest first
+constexpr int kRecordsAsked = 100;  // AppFlow's page limit, newest first
 
-// AppFlow extracts, Glue transforms, SNS notifies, DynamoDB stores the status.
+// AppFlow extracts, Glue transforms, SNS notifies, DynamoDB keeps the status.
 class AwsStates final : public ProfileStates {
  public:
   AwsStates(const Plan& plan, RunIdentity run) : plan_(plan), run_(std::move(run)), names_(plan) {}
@@ -35,8 +35,8 @@ class AwsStates final : public ProfileStates {
     return Named(phase == Phase::kExtract ? "StartFlow" : "StartGlue", rank, task);
   }
 
-  // startFlow answers when the flow has begun: the machine asks for its end until there is one. A
-  // flow that ended in an error is begun again by the same rule as one that could not begin.
+  // startFlow returns when the flow has started, so the machine polls until it ends. A flow that
+  // ended in an error is retried by the same rule as one that failed to start.
   void AddExtract(Chain& chain, const Rank& rank, const ExtractTask& task,
                   const std::string& failed) const override {
     const std::string start = Named("StartFlow", rank, task.name);
@@ -84,7 +84,7 @@ class AwsStates final : public ProfileStates {
     Json parameters;
     names_.Put(parameters, "JobName", plan_.names.job, Own(rank, "script", task.name));
     parameters["Arguments"] = arguments;
-    // A worker of this type is one DPU; Glue starts no job with fewer than two.
+    // A worker of this type is one DPU; Glue rejects jobs with fewer than two.
     parameters["WorkerType"] = "G.1X";
     parameters["NumberOfWorkers"] = std::max<int64_t>(task.dpu, 2);
     chain.Add(
@@ -100,7 +100,7 @@ class AwsStates final : public ProfileStates {
          {"Catch", CatchAll(ResultPathOf(task.name), failed)}});
   }
 
-  // How many rows a job has loaded, only the job knows.
+  // Only the job knows how many rows it has loaded.
   std::optional<Json> Reconcile(const Rank& /*rank*/) const override { return std::nullopt; }
   std::string ReconcileName(const Rank& /*rank*/) const override { return {}; }
   Json NotifyUnreconciled(const Rank& /*rank*/) const override { return {}; }
@@ -132,7 +132,7 @@ class AwsStates final : public ProfileStates {
             {"Parameters", parameters}};
   }
 
-  // When it began is kept.
+  // Keeps the original start time.
   Json InitializeAgain() const {
     Json parameters;
     names_.Put(parameters, "TableName", plan_.names.status_table);
@@ -170,7 +170,7 @@ class AwsStates final : public ProfileStates {
             {"Parameters", parameters}};
   }
 
-  // Glue's jobs are pending calls: ending the execution stops them.
+  // Glue jobs are pending calls: ending the execution stops them.
   std::optional<Json> StopExtract() const override {
     return Json{{"Type", "Task"},
                 {"Resource", "arn:aws:states:::aws-sdk:appflow:cancelFlowExecutions"},
@@ -181,7 +181,7 @@ class AwsStates final : public ProfileStates {
 
   Json StartRank(const Rank& rank, const Json& input) const override {
     Json own = input;
-    // Lets AWS's console show the two executions as one.
+    // Makes AWS's console link the two executions.
     own["AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID.$"] = "$$.Execution.Id";
     Json parameters;
     names_.Put(parameters, "StateMachineArn",
@@ -221,7 +221,7 @@ class AwsStates final : public ProfileStates {
     return {{Polls(time.min), 0}, {Polls(time.max), 0}};
   }
 
-  // Decides by the record of our own execution; AppFlow cannot be asked for a single one.
+  // Decides by our own execution's record: AppFlow cannot be asked about a single one.
   Json FlowEnded(const ExtractTask& task, const std::string& wait, const std::string& again,
                  const std::string& done, const std::string& failed) const {
     const std::string run =

@@ -59,8 +59,8 @@ class PlanCompiler {
     return count;
   }
 
-  // Adds what a step becomes. Results will be found below `path`, and a rank that fails leads to
-  // the state `failed` with the error at `$.failure`.
+  // Appends the states of a step. Results go below `path`; a failed rank goes to the state
+  // `failed`, with the error at `$.failure`.
   void AddStep(Chain& chain, const Step& step, const std::string& path, const std::string& failed) {
     switch (step.kind) {
       case Step::Kind::kRank:

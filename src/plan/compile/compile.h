@@ -14,7 +14,7 @@ namespace muster::plan {
 
 struct Machine {
   Json definition;
-  CountRange count;  // of one execution in which nothing fails
+  CountRange count;  // of one execution without failures
 };
 
 struct RankMachine {
@@ -25,19 +25,19 @@ struct RankMachine {
 // A plan in Amazon States Language.
 struct CompiledPlan {
   Machine main;
-  std::vector<RankMachine> ranks;  // that the main machine starts as children, if any
-  StateTable states;               // of all machines; other states are not tasks
+  std::vector<RankMachine> ranks;  // started by the main machine as children; may be empty
+  StateTable states;               // of all machines: those for tasks and ranks
 };
 
 struct CompileOptions {
   bool inline_ranks = false;  // no child machines, even if the profile has them
   RunIdentity run = {};
-  // Results of tasks that earlier attempts completed, by "extract/OBJECT" and "transform/SCRIPT",
-  // and of reconciled ranks, by "reconcile/NUMBER".
+  // Results of tasks completed by earlier attempts, by "extract/OBJECT" and "transform/SCRIPT", and
+  // of reconciled ranks, by "reconcile/NUMBER".
   std::map<std::string, Json> done = {};
 };
 
-// kInvalid: larger than the definition of an execution may be.
+// kInvalid: too large for the definition of an execution.
 Status CheckSize(const Plan& plan, const std::string& definition);
 
 // Whether a run of the plan, under any name and in this process's working folder, passes CheckSize.

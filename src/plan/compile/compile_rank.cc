@@ -95,7 +95,7 @@ class RankCompiler {
                            name + " {}', States.JsonToString($." + name + ".failed[*].task))"}});
   }
 
-  // All rows have to be where they belong, else the rank has failed.
+  // Every row must have arrived, or the rank has failed.
   void AddReconciliation(Json& results) {
     std::optional<Json> state = profile_.Reconcile(rank_);
     if (!state) return;
@@ -177,7 +177,7 @@ class RankCompiler {
     table_[state] = {rank_.number, role, phase, task};
   }
 
-  // The states of a task: those that a branch has from a place on.
+  // Notes the states of a task: those that the branch has from an index on.
   void NoteTask(const Chain& branch, size_t from, Phase phase, const std::string& task) {
     const std::string first = branch.names()[from];
     const std::string last = profile_.LastState(rank_, phase, task);

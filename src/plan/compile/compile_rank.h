@@ -5,13 +5,13 @@
 
 namespace muster::plan {
 
-// The Parameters that hand a run's inputs on: those that are not known before.
+// Parameters that pass a run's inputs on to a child: those without a known value.
 Json InputFields(const Plan& plan);
 
-// The state machine of one rank. Its output: {"appflow": {OBJECT: …}, "glue": {SCRIPT: …}} and,
-// where the plan goes on after failures, "extractFailed", "transformFailed" and, if rows are
-// reconciled, "reconcileFailed".
-// Tasks that are done (see CompileOptions) are passed over. Adds its states to `table`.
+// The state machine of one rank. Its output: {"appflow": {OBJECT: …}, "glue": {SCRIPT: …}} and, if
+// the plan continues after failures, "extractFailed", "transformFailed" and, if rows are
+// reconciled, "reconcileFailed". Completed tasks (see CompileOptions) are skipped. Adds its states
+// to `table`.
 Machine CompileRank(const Plan& plan, const ProfileStates& profile, const RankWork& work,
                     const std::map<std::string, Json>& done, StateTable& table);
 

@@ -1,4 +1,4 @@
-// Goal: a compiled plan does what the plan says, and reports every failure. Method: compiled
+// Goal: a compiled plan does what the plan defines, and reports every failure. Method: compiled
 // machines run in memory and virtual time, children included, against services that fail on demand.
 
 #include "plan/compile/compile.h"
@@ -19,7 +19,7 @@ namespace {
 
 using Told = std::optional<states::TaskOutcome>;
 
-// Two ranks, and one that need not wait for the second; `extra` are further lines.
+// Two ranks, and one that does not depend on the second; `extra` has further lines.
 Plan Small(const std::string& extra = "") {
   const std::string text = R"(plan: small
 variables: {customer: acme, app-name: app, region: us-east-1, account: "42"}
@@ -48,7 +48,7 @@ CompiledPlan CompileSmall(const std::string& extra = "") {
 
 const Json kInput{{"tenantId", "customer-001"}, {"migrationId", "m-1"}, {"environment", "dev"}};
 
-// The statuses that were written, in their order.
+// The statuses that were written, in order.
 std::vector<std::string> Statuses(const FakeWorld& world) {
   std::vector<std::string> statuses;
   for (const auto& call : world.CallsTo("dynamodb")) {
@@ -81,7 +81,7 @@ TEST(Compile, EveryMachineOfTheExamplePassesTheCheck) {
   }
 }
 
-// A resume would otherwise wait two minutes without a word.
+// A resume would otherwise wait two minutes without an explanation.
 TEST(Compile, ADamagedStatusFailsAtOnceLocally) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
@@ -104,7 +104,7 @@ TEST(Compile, ADamagedStatusFailsAtOnceLocally) {
             states::FlowStatus::kSucceeded);
 }
 
-TEST(Compile, WhatIsTheSameHoweverOftenItIsTriedIsNotTriedAgainLocally) {
+TEST(Compile, PermanentFailuresAreNotRetriedLocally) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
   std::map<std::string, int> tasks;
@@ -150,7 +150,7 @@ TEST(Compile, TheOutputHasTheKnownFormat) {
   EXPECT_EQ(Statuses(world), (std::vector<std::string>{"IN_PROGRESS", "COMPLETED"}));
 }
 
-TEST(Compile, CallsAreMadeAsTheServicesKnowThem) {
+TEST(Compile, CallsMatchTheApisOfTheServices) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled);
   world.Run(kInput);
@@ -169,7 +169,7 @@ TEST(Compile, CallsAreMadeAsTheServicesKnowThem) {
   EXPECT_TRUE(init["Item"]["started_at"].contains("S"));
 }
 
-TEST(Compile, AFailedTaskIsRetriedThenToldAndItsSiblingsGoOn) {
+TEST(Compile, FailedTaskIsRetriedThenReportedAndItsSiblingsContinue) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled,
                   Failing("StartGlue-200-load-a", "Glue.ConcurrentRunsExceededException"));
@@ -224,7 +224,7 @@ Told Described(const std::string& status) {
                      {{"ExecutionId", "x-2"}, {"ExecutionStatus", status}}})}}};
 }
 
-TEST(Compile, AFlowIsWaitedForUntilItHasEnded) {
+TEST(Compile, FlowIsPolledUntilItHasEnded) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, [](const states::TaskCall& call, int64_t number) {
     if (call.state != "DescribeFlow-200-A" || number >= 4) return Told();
@@ -236,7 +236,7 @@ TEST(Compile, AFlowIsWaitedForUntilItHasEnded) {
   EXPECT_EQ(world.CallsTo("startJobRun").front().at_s, 5 * 60);
 }
 
-TEST(Compile, AFlowThatEndsInAnErrorIsStartedAgainThenTold) {
+TEST(Compile, FlowThatEndsInAnErrorIsRestartedThenReported) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, [](const states::TaskCall& call, int64_t) {
     return call.state == "DescribeFlow-200-A" ? Described("Error") : Told();
@@ -263,7 +263,7 @@ TEST(Compile, AFlowThatNeverEndsTimesOut) {
   EXPECT_EQ(Statuses(world), (std::vector<std::string>{"IN_PROGRESS", "FAILED"}));
 }
 
-TEST(Compile, ARankBesideAFailedOneEndsItsWork) {
+TEST(Compile, RankParallelToAFailedOneFinishesItsWork) {
   const CompiledPlan compiled = CompileSmall();
   FakeWorld world(compiled, Failing("StartFlow-300-C", "AppFlowException"));
   EXPECT_EQ(world.Run(kInput).status, states::FlowStatus::kFailed);
@@ -312,12 +312,12 @@ TEST(Compile, ThePolicyDecidesWhatFollowsAFailure) {
   EXPECT_EQ(later_ranks("continue"), 1);
 }
 
-TEST(Compile, CountsOfEventsAreThoseOfARun) {
+TEST(Compile, EventCountsMatchARun) {
   const Plan plan = Small();
   const CompiledPlan compiled = Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan)));
   FakeWorld world(compiled);
   EXPECT_EQ(static_cast<int64_t>(world.Run(kInput).events.size()), compiled.main.count.slow.events);
-  // Flows without rows are expected to take a minute: one look at each.
+  // Flows without rows are expected to take a minute: one poll each.
   for (const RankMachine& rank : compiled.ranks) {
     EXPECT_EQ(static_cast<int64_t>(world.Run(rank.machine, kInput).events.size()),
               rank.machine.count.slow.events)
@@ -325,7 +325,7 @@ TEST(Compile, CountsOfEventsAreThoseOfARun) {
   }
 }
 
-TEST(Compile, ANameKnownBeforeTheRunIsWrittenOut) {
+TEST(Compile, NamesKnownBeforeTheRunAreFilledIn) {
   CheckedPlan checked = ReadPlan(MUSTER_PLAN_EXAMPLE, {{"environment", "prod"}});
   ASSERT_TRUE(checked.plan);
   const Plan& plan = *checked.plan;
@@ -341,7 +341,7 @@ TEST(Compile, LongNamesStayWithinTheLimit) {
   EXPECT_NE(StateName(name + "1"), StateName(name + "2"));
 }
 
-TEST(Deployment, HasAllFilesAndTheLeastRights) {
+TEST(Deployment, HasAllFilesAndLeastPrivileges) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "aws"});
   ASSERT_TRUE(outlook);
   const auto files = MakeDeployment(outlook->plan, outlook->compiled);
@@ -368,7 +368,7 @@ TEST(Deployment, HasAllFilesAndTheLeastRights) {
   EXPECT_LT(by_name["template.json"].dump().size(), 1'000'000U);
 }
 
-TEST(Deployment, WhatOnlyARunWouldKnowHasToBeSaid) {
+TEST(Deployment, ValuesKnownOnlyToARunMustBeGiven) {
   const Plan plan = Small();
   const auto files =
       MakeDeployment(plan, Compile(plan, plan.profiles.front(), Arrange(plan, Order(plan))));

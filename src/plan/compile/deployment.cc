@@ -12,7 +12,7 @@ Json Statement(const std::string& id, const std::vector<std::string>& actions, J
       {"Sid", id}, {"Effect", "Allow"}, {"Action", actions}, {"Resource", std::move(resources)}};
 }
 
-// Log deliveries belong to no resource: AWS takes these for all of them only.
+// Log deliveries are not tied to a resource: AWS accepts these actions only for `*`.
 Json LogStatement() {
   return Statement("DeliverLogs",
                    {"logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery",
@@ -130,7 +130,7 @@ class Deployment {
 
   static Json StateMachine(const std::string& name, const Json& definition, const char* role,
                            Json depends_on) {
-    // CloudFormation spells these as its other properties.
+    // CloudFormation spells these like its other properties.
     const Json logging{
         {"Level", "ALL"},
         {"IncludeExecutionData", true},
@@ -151,7 +151,7 @@ class Deployment {
     MUSTER_ASSIGN(const std::string table, names_.Fixed(plan_.names.status_table));
     MUSTER_ASSIGN(const std::string topic, names_.Fixed(plan_.names.topic));
     Json resources;
-    // What a migration has written down outlives the stack.
+    // Records of migrations outlive the stack.
     resources["StatusTable"] = {
         {"Type", "AWS::DynamoDB::Table"},
         {"DeletionPolicy", "Retain"},

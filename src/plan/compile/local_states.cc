@@ -100,7 +100,7 @@ class LocalStates final : public ProfileStates {
                               {"references", LoadersFor(rank, script)}};
     }
     parameters["scripts"] = scripts;
-    // Asked again, rows are as missing as before.
+    // A retry would not bring missing rows back.
     Json retry = Json::array(
         {{{"ErrorEquals", {"Reconcile.Mismatch", "Reconcile.ForeignKey"}}, {"MaxAttempts", 0}}});
     retry.push_back(RetryService().front());
@@ -142,7 +142,7 @@ class LocalStates final : public ProfileStates {
   Json StartRank(const Rank& /*rank*/, const Json& /*input*/) const override { return {}; }
 
  private:
-  // Where another tenant or environment has a migration of that name, the run's own name is longer.
+  // If another tenant or environment has a migration of that name, the run's own name is longer.
   void PutMigration(Json& parameters, const std::string& key) const {
     if (run_.name.empty()) {
       names_.Put(parameters, key, "{migrationId}");
@@ -151,14 +151,15 @@ class LocalStates final : public ProfileStates {
     }
   }
 
-  // Where relative paths begin, and whose staged objects count.
+  // The base of relative paths, and the run whose staged objects count.
   void PutPlaces(Json& parameters) const {
     if (!run_.folder.empty()) parameters["folder"] = run_.folder;
     if (!run_.id.empty()) parameters["staging_run"] = run_.id;
     if (run_.unmarked_staging) parameters["staging_unmarked"] = true;
   }
 
-  // The ranks that load what a script's foreign keys point to, itself included.
+  // The ranks that load the tables referenced by a script's foreign keys, including the script's
+  // own.
   Json LoadersFor(const Rank& rank, const TransformTask& script) const {
     Json loaders{{script.Target(), rank.number}};
     for (const Reference& table : script.refers.value_or(std::vector<Reference>()))
@@ -166,7 +167,7 @@ class LocalStates final : public ProfileStates {
     return loaders;
   }
 
-  // A state that notifies all targets, if there are any, and leaves `marker` at a path.
+  // A state that notifies all targets, if any, and leaves `marker` at a path.
   Json Tell(const std::string& what, Json message, const std::string& key, const Json& marker,
             const std::string& path) const {
     if (profile_.notify.empty())
@@ -177,7 +178,7 @@ class LocalStates final : public ProfileStates {
     if (std::find(profile_.notify.begin(), profile_.notify.end(), "sns") != profile_.notify.end())
       names_.Put(parameters, "topic", plan_.names.topic);
     if (!run_.folder.empty()) parameters["folder"] = run_.folder;
-    // Another attempt has another name, and its failures are news again.
+    // Each attempt has its own name, so its failures are reported again.
     PutMigration(parameters, "migration");
     parameters["dedupe.$"] = "States.Format('{}/" + key + "', $$.Execution.Name)";
     return {{"Type", "Task"},           {"Resource", "muster:notify"}, {"Parameters", parameters},
@@ -200,7 +201,7 @@ class LocalStates final : public ProfileStates {
             {"Catch", CatchAll(path, failed)}};
   }
 
-  // What is the same however often it is tried.
+  // Errors that no retry can fix.
   static Json DontRetry(const std::string& family, std::initializer_list<const char*> names) {
     Json errors = Json::array();
     for (const char* name : names) errors.push_back(family + "." + name);

@@ -7,19 +7,19 @@
 
 namespace muster::plan {
 
-// Where the states of a compiled plan leave what is read back from the history of a run: the
-// compiler writes these paths, and the log of a run reads them.
+// Where the states of a compiled plan leave what is later read from a run's history: written by the
+// compiler, read by the run log.
 
-// "$.results['NAME']", where a task's result goes; its error, if it has failed.
+// "$.results['NAME']", where a task's result goes, or its error.
 std::string ResultPathOf(const std::string& task);
-// Of a task, in what its state has left; null: none.
+// A task's result in the output of its state; null: none.
 const Json& ResultIn(const Json& data, const std::string& task);
 
-// What a reconciliation leaves: {"failed": [], "result": COUNTS} here, or its error there.
+// A reconciliation leaves {"failed": [], "result": COUNTS} here, or its error there.
 inline constexpr char kReconcilePath[] = "$.reconcile";
 inline constexpr char kUnreconciledPath[] = "$.unreconciled";
 inline constexpr char kReconcileResult[] = "result";
-// What it has counted, and its error; null: none.
+// Its counts, and its error; null: none.
 const Json& ReconciledIn(const Json& data);
 const Json& UnreconciledIn(const Json& data);
 

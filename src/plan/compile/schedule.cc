@@ -7,7 +7,7 @@
 namespace muster::plan {
 namespace {
 
-// When something ends that began at a given time, and the tasks that it took so long for.
+// When something that started at a given time ends, and the tasks that determine it.
 struct Ending {
   double end_s = 0;
   std::vector<size_t> critical = {};
@@ -77,8 +77,7 @@ class Scheduler {
     return slowest_ ? range.max : range.min;
   }
 
-  // Goes through the beginnings and endings in their order; what ends at a moment makes room for
-  // what begins at it.
+  // Visits starts and ends in time order; an end frees capacity for a start at the same moment.
   void FindPeaks() {
     struct Moment {
       double time_s;

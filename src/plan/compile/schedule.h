@@ -19,24 +19,24 @@ struct TaskTime {
   double length_s() const { return end_s - start_s; }
 };
 
-// The most of one thing at a time, and the rank in which it is reached first.
+// The maximum at any one time, and the rank that first reaches it.
 struct Peak {
   int64_t most = 0;
   size_t rank = 0;
 };
 
-// When everything begins and ends if nothing fails.
+// When everything starts and ends if nothing fails.
 struct Schedule {
   double total_s = 0;
-  std::vector<TaskTime> tasks;   // in the order in which the arrangement names them
-  std::vector<size_t> critical;  // places in `tasks`: whatever is shorter there shortens the whole
+  std::vector<TaskTime> tasks;   // in the arrangement's order
+  std::vector<size_t> critical;  // indices in `tasks`; shortening one shortens the whole
   Peak flows;
   Peak jobs;
   Peak dpu;
   double dpu_seconds = 0;
 };
 
-// With the longest times that are expected, or the shortest.
+// By the longest or the shortest expected times.
 Schedule MakeSchedule(const Plan& plan, const Step& root, StagingFormat format, bool slowest);
 
 }  // namespace muster::plan

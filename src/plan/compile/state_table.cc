@@ -85,7 +85,7 @@ Status WritePart(store::Store& store, const std::string& key, const Json& body) 
 
 Status WriteStates(store::Store& store, const std::string& execution, const StateTable& states) {
   const std::vector<Json> parts = PartsOf(states);
-  // The first part last: where it is, all are.
+  // The first part is written last: if it exists, all do.
   for (size_t i = parts.size(); i-- > 0;) {
     MUSTER_TRY(WritePart(
         store, KeyOf(execution, static_cast<int64_t>(i)),

@@ -12,10 +12,10 @@ namespace muster::plan {
 // What a state of a compiled plan does for its task or rank.
 enum class StateRole {
   kTask,       // the whole task in one call
-  kFirst,      // begins a task that further states complete
+  kFirst,      // starts a task that later states complete
   kStep,       // a state between the first and the last
-  kLast,       // its exit is the task's success
-  kNotify,     // the task, or the rank's reconciliation, has failed: people are notified
+  kLast,       // leaving it completes the task
+  kNotify,     // notifies people that the task, or the rank's reconciliation, has failed
   kReconcile,  // checks the rows of the rank
   kRankDone,   // the rank has succeeded
 };
@@ -23,7 +23,7 @@ enum class StateRole {
 struct PlanState {
   int64_t rank = 0;
   StateRole role = StateRole::kTask;
-  std::optional<Phase> phase = {};  // none: it is the rank's own
+  std::optional<Phase> phase = {};  // none: the state belongs to the rank
   std::string task = {};
 
   bool Begins() const { return role == StateRole::kTask || role == StateRole::kFirst; }
@@ -32,17 +32,17 @@ struct PlanState {
   bool operator==(const PlanState&) const = default;
 };
 
-// Which rank, phase and task each state of a compiled plan belongs to, by its name.
+// The rank, phase and task of each state of a compiled plan, by the state's name.
 using StateTable = std::map<std::string, PlanState>;
 
-// Keeps the table of an execution in the store, before the execution begins. A repeat is fine.
+// Stores an execution's table, before the execution starts. Idempotent.
 Status WriteStates(store::Store& store, const std::string& execution, const StateTable& states);
 
-// None: a version that kept no tables began the execution. kInvalid: a newer version of muster
-// wrote it.
+// None: the execution was started by a version that stored no tables. kInvalid: a newer version of
+// muster wrote it.
 Result<std::optional<StateTable>> ReadStates(store::Store& store, const std::string& execution);
 
-// The table that versions which kept none would have written: for their executions.
+// Derives the table of an execution that was started by such a version.
 StateTable StatesOf(const Plan& plan, const Profile& profile);
 
 }  // namespace muster::plan

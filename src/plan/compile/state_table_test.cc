@@ -1,5 +1,5 @@
-// Goal: a run knows which rank, phase and task each of its states belongs to, whatever the states
-// are called. Method: tables of compiled plans, and tables in the memory store.
+// Goal: a run knows the rank, phase and task of each of its states, whatever their names. Method:
+// tables of compiled plans, and tables in the memory store.
 
 #include "plan/compile/state_table.h"
 
@@ -25,7 +25,7 @@ ranks:
   return *std::move(checked.plan);
 }
 
-TEST(StateTable, EachTaskHasOneStateThatBeginsItAndOneThatEndsIt) {
+TEST(StateTable, EachTaskHasOneFirstAndOneLastState) {
   for (const char* profiles :
        {"{local: {source: a, target: b, staging: c}}", "{aws: {kind: aws}}"}) {
     const Plan plan = PlanOf(profiles);

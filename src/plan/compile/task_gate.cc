@@ -14,7 +14,7 @@ bool DoesTask(const states::TaskCall& call) { return call.part && call.part->doe
 
 }  // namespace
 
-// Records the rows that a call reports, and what it waits for.
+// Records a call's rows and what it waits for.
 class TaskGate::MeteredContext final : public states::TaskContext {
  public:
   MeteredContext(TaskGate& gate, states::TaskContext& inner, const std::string& state)

@@ -10,9 +10,9 @@
 
 namespace muster::plan {
 
-// Forwards the calls of one run to executors, each with the part of the plan that it is for, and
-// knows which tasks are in progress. While it is closed, no task begins: its call waits until the
-// gate is opened or the run has ended. Thread-safe. The executors must outlive it.
+// Forwards the calls of one run to executors, each with its part of the plan, and knows which tasks
+// are in progress. While it is closed, no task starts: its call waits until the gate opens or the
+// run ends. Thread-safe. The executors must outlive it.
 class TaskGate final : public states::ExecutorWrapper {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };
@@ -20,8 +20,7 @@ class TaskGate final : public states::ExecutorWrapper {
   explicit TaskGate(std::vector<states::TaskExecutor*> executors)
       : ExecutorWrapper(std::move(executors)) {}
 
-  // Before a run is driven: its states. Forgets the calls of the run before, or of the same run
-  // when it was driven here before.
+  // Sets the run's states, before it is driven. Forgets the calls of any run driven here before.
   void Begin(StateTable states) EXCLUDES(mutex_);
 
   void Close() EXCLUDES(mutex_);
@@ -50,7 +49,7 @@ class TaskGate final : public states::ExecutorWrapper {
  private:
   class MeteredContext;
 
-  // The call with the part that it is for.
+  // The call, with its part of the plan.
   states::TaskCall Labelled(const states::TaskCall& call) const EXCLUDES(mutex_);
 
   // False: the gate is closed, and the call must wait.

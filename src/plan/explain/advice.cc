@@ -10,10 +10,10 @@ namespace muster::plan {
 namespace {
 
 constexpr int64_t kEventLimit = 25'000;  // of an execution on AWS
-constexpr double kWorthIt = 0.01;        // of the whole time, for advice to be given
+constexpr double kWorthIt = 0.01;        // share of the total time below which advice is not given
 constexpr int64_t kMoreDpu = 5;
 constexpr size_t kMostAdvice = 12;
-// Beyond this, trying every change out takes longer than the advice is worth.
+// Beyond this, trying out every change takes longer than the advice is worth.
 constexpr size_t kMostTasksToTry = 500;
 
 class Adviser {
@@ -39,7 +39,7 @@ class Adviser {
   }
 
  private:
-  // How much shorter the whole is with a change; none: it cannot be made.
+  // The time a change saves; none: it cannot be made.
   std::optional<SecondsRange> Try(const std::string& change) const {
     Plan plan = plan_;
     StagingFormat format = outlook_.profile.format;
@@ -68,7 +68,7 @@ class Adviser {
     }
     for (const size_t rank : outlook_.arrangement.delayed) {
       advice_.push_back({"warning", "rank " + std::to_string(plan_.ranks[rank].number) +
-                                        " starts later than its needs ask for: branches of a "
+                                        " starts later than its needs require: branches of a "
                                         "state machine cannot wait for each other"});
     }
   }
@@ -112,7 +112,7 @@ class Adviser {
         "staging=parquet");
   }
 
-  // Ranks that wait for the same ones, and for which the same ones wait, are one rank in two.
+  // Ranks with the same needs and the same dependents are one rank split in two.
   void FindMerges() {
     for (size_t i = 0; i < plan_.ranks.size(); ++i) {
       for (size_t j = i + 1; j < plan_.ranks.size(); ++j) {
@@ -126,7 +126,7 @@ class Adviser {
         if (!saves || saves->max < 0) continue;
         advice_.push_back({"merge",
                            "ranks " + std::to_string(a.number) + " and " +
-                               std::to_string(b.number) + " need the same and could be one",
+                               std::to_string(b.number) + " have the same needs and could be one",
                            "merge=" + numbers, *saves});
       }
     }

@@ -22,7 +22,7 @@ SecondsRange EstimateTransform(const Plan& plan, const Rank& rank, const Transfo
     range = {plan.rates.start_s + rows / (plan.rates.transform_rows_per_dpu_s.max * dpu),
              plan.rates.start_s + rows / (plan.rates.transform_rows_per_dpu_s.min * dpu)};
   }
-  // Times are given for JSON.
+  // The given times are for JSON.
   const double speedup = format == StagingFormat::kParquet ? plan.rates.parquet_speedup : 1;
   return {range.min / speedup, range.max / speedup};
 }

@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// How long a task takes: as the plan says, or by its rows and the plan's rates. Staging in Parquet
-// makes transforms quicker, where the format is given.
+// How long a task takes: as the plan says, or by its rows and the plan's rates. Parquet staging
+// speeds up transforms, if the format is known.
 SecondsRange EstimateExtract(const Plan& plan, const ExtractTask& task);
 SecondsRange EstimateTransform(const Plan& plan, const Rank& rank, const TransformTask& task,
                                StagingFormat format);

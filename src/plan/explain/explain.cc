@@ -10,7 +10,7 @@ double Cents(double amount) { return std::round(amount * 100) / 100; }
 
 Json RangeJson(double min, double max) { return {{"min_s", min}, {"max_s", max}}; }
 
-// Where ranks of a kind begin and end in a schedule, and which of their tasks takes longest.
+// When ranks of one kind start and end in a schedule, and their longest task.
 struct Span {
   double start_s = -1;
   double end_s = 0;
@@ -89,7 +89,7 @@ Json GroupsJson(const Outlook& outlook) {
   return list;
 }
 
-// [200, 300, [[1400], [1500, 1510]]]: lists in lists run side by side.
+// [200, 300, [[1400], [1500, 1510]]]: nested lists run in parallel.
 Json OrderJson(const Plan& plan, const Step& step) {
   if (step.kind == Step::Kind::kRank) return Json::array({plan.ranks[step.work.rank].number});
   Json list = Json::array();
@@ -129,7 +129,7 @@ Json CostJson(const Outlook& outlook) {
           {"total", range(quick.total(), slow.total())}};
 }
 
-// The longest that retries can add to one task by waiting.
+// The longest delay that retries can add to one task.
 double WorstDelay(const RetryRule& rule) {
   double delay = 0;
   for (int64_t i = 0; i < rule.attempts; ++i)
@@ -147,7 +147,7 @@ Json RetriesJson(const Plan& plan) {
   return {{"extract_s", extract}, {"transform_s", transform}};
 }
 
-// What is counted and paid for on AWS alone.
+// What AWS alone counts and charges for.
 void LeaveOutAws(Json& json) {
   for (const char* field : {"dpu_total", "cost", "transitions", "events", "executions"})
     json.erase(field);

@@ -11,7 +11,7 @@
 
 namespace muster::plan {
 
-// A plan with a profile, worked out: what runs when, for how long, at what cost.
+// A plan worked out for one profile: what runs when, for how long, at what cost.
 struct Outlook {
   Plan plan;
   Profile profile;
@@ -23,16 +23,16 @@ struct Outlook {
   int64_t Rows() const;
   int64_t DpuTotal() const;
   StateCount Transitions(bool slowest) const;  // of all executions together
-  int64_t MostEvents() const;                  // of any one execution, at most
+  int64_t MostEvents() const;                  // upper bound for a single execution
 
-  // Whether it runs on AWS: only there are flows, DPU and prices.
+  // Flows, DPU and prices exist only on AWS.
   bool IsAws() const { return profile.kind == ProfileKind::kAws; }
 };
 
 Outlook MakeOutlook(Plan plan, Profile profile);
 
-// The same from a file, with the changes that are to be tried; what past runs tell, if it is given,
-// counts before what the file says.
+// The same from a file, with the changes to try. Past runs, if given, override the file's
+// estimates.
 Result<Outlook> LoadOutlook(const std::string& path, const PlanOptions& options,
                             const PastRuns* past = nullptr);
 
@@ -45,7 +45,7 @@ struct Cost {
 };
 Cost CostOf(const Outlook& outlook, bool slowest);
 
-// What could be better, the most helpful first. Each is something that --what-if can try.
+// Possible improvements, the most helpful first. Each can be tried with --what-if.
 struct Advice {
   std::string kind;  // parallel, dpu, staging, merge, warning
   std::string text;
@@ -54,7 +54,7 @@ struct Advice {
 };
 std::vector<Advice> AdviseOn(const Outlook& outlook);
 
-// All of it for programs; docs/guide/plans.md names the fields.
+// Everything, for programs; docs/guide/plans.md lists the fields.
 Json ToJson(const Outlook& outlook);
 
 }  // namespace muster::plan

@@ -1,6 +1,6 @@
-// Goal: what `explain` says is what runs. Method: the example has the numbers it is known by; on
-// random plans the computed schedule is held against the compiled machine, run in virtual time with
-// tasks that take as long as the plan says, and against one that goes second by second.
+// Goal: `explain` predicts what runs. Method: the example has its known numbers; on random plans
+// the computed schedule is compared with the compiled machine, run in virtual time with tasks that
+// take as long as planned, and with a second-by-second simulation.
 
 #include "plan/explain/explain.h"
 
@@ -22,7 +22,7 @@ Outlook Example(std::vector<std::string> what_if = {}) {
   return *std::move(outlook);
 }
 
-TEST(Explain, TheExampleHasItsNumbersByComputation) {
+TEST(Explain, ComputedNumbersOfTheExampleAreRight) {
   const Json json = ToJson(Example());
   EXPECT_EQ(json["ranks"], 15);
   EXPECT_EQ(json["objects"], 33);
@@ -45,7 +45,7 @@ TEST(Explain, TheExampleHasItsNumbersByComputation) {
   EXPECT_EQ(json["retries_add_at_most"], (Json{{"extract_s", 90.0}, {"transform_s", 360.0}}));
 }
 
-TEST(Explain, WhatRunsHereHasNoPriceAndNoDpu) {
+TEST(Explain, LocalRunsHaveNoPriceAndNoDpu) {
   const auto outlook = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = "local"});
   ASSERT_TRUE(outlook) << outlook.error().ToString();
   const std::string text = ToJsonText(ToJson(*outlook));
@@ -55,7 +55,7 @@ TEST(Explain, WhatRunsHereHasNoPriceAndNoDpu) {
   EXPECT_NE(text.find("\"advice\":[{"), std::string::npos) << "there is other advice";
 }
 
-TEST(Explain, TheExamplesAdviceIsWhatItCouldDo) {
+TEST(Explain, AdviceOnTheExampleSavesWhatItPromises) {
   std::vector<std::string> changes;
   for (const Advice& advice : AdviseOn(Example())) changes.push_back(advice.what_if);
   for (const char* change :
@@ -65,9 +65,9 @@ TEST(Explain, TheExamplesAdviceIsWhatItCouldDo) {
 
 TEST(Explain, WhatIfShowsTheDifference) {
   const double now = Example().slow.total_s;
-  // 15 to 20 DPU takes 30 % off 100 minutes, and nothing else is in the way.
+  // 15 to 20 DPU takes 30 % off 100 minutes, with no other limit.
   EXPECT_NEAR(now - Example({"dpu.feed-feed-posts=20"}).slow.total_s, 0.3 * 100 * 60, 5);
-  // Navigation takes 30 minutes, sites 45: side by side the shorter is for free.
+  // Navigation takes 30 minutes, sites 45: in parallel the shorter one costs no time.
   EXPECT_EQ(now - Example({"parallel=1400,1500"}).slow.total_s, 30 * 60);
   EXPECT_LT(Example({"staging=parquet"}).slow.total_s, now / 2);
   EXPECT_EQ(Example({"dpu.feed-comments=20"}).slow.dpu.most, 25);
@@ -75,7 +75,7 @@ TEST(Explain, WhatIfShowsTheDifference) {
   EXPECT_GT(Example({"rows.User=200000"}).slow.total_s, now);
 }
 
-// Two ranks that need the same, each with an object and what is made of it.
+// Two ranks with the same needs, each with an object and a script that reads it.
 Plan TwoAlike() {
   Plan plan;
   plan.name = "alike";
@@ -92,7 +92,7 @@ Plan TwoAlike() {
   return plan;
 }
 
-TEST(Explain, RanksThatNeedTheSameCanBeMerged) {
+TEST(Explain, RanksWithEqualNeedsCanBeMerged) {
   Plan plan = TwoAlike();
   StagingFormat format = StagingFormat::kJson;
   const auto status = ApplyWhatIf(plan, format, "merge=3,2");
@@ -104,7 +104,7 @@ TEST(Explain, RanksThatNeedTheSameCanBeMerged) {
   EXPECT_EQ(plan.ranks[2].needs, std::vector<int64_t>{2}) << "it waited for the merged rank";
 }
 
-TEST(Explain, AMergeThatWouldAddAWaitIsRefused) {
+TEST(Explain, MergeThatWouldAddADependencyIsRejected) {
   for (const char* change : {"merge=1,4", "merge=2,4", "merge=2,9", "merge=2,2", "merge=2"}) {
     Plan plan = TwoAlike();
     StagingFormat format = StagingFormat::kJson;
@@ -112,7 +112,7 @@ TEST(Explain, AMergeThatWouldAddAWaitIsRefused) {
   }
 }
 
-TEST(Explain, AMergeIsAdvisedWithTheChangeThatTriesIt) {
+TEST(Explain, AdviceOnAMergeNamesTheChangeThatTriesIt) {
   const Plan plan = TwoAlike();
   const Outlook outlook = MakeOutlook(plan, plan.profiles[0]);
   const auto advice = AdviseOn(outlook);
@@ -122,7 +122,7 @@ TEST(Explain, AMergeIsAdvisedWithTheChangeThatTriesIt) {
   EXPECT_EQ(merge->what_if, "merge=2,3");
 }
 
-TEST(Explain, WhatIfRefusesWhatCannotBe) {
+TEST(Explain, WhatIfRejectsImpossibleChanges) {
   for (const char* change :
        {"dpu.feed-coments=20", "parallel=500,600", "parallel=1400", "staging=csv", "wish=1",
         "pool.flows=0", "pool.dpu=14", "rows.Nobody=1", "dpu.feed-comments=many"}) {
@@ -134,7 +134,7 @@ TEST(Explain, WhatIfRefusesWhatCannotBe) {
   }
 }
 
-// A plan of a few ranks that need any of those before them.
+// A plan of a few ranks, each of which needs any of those before it.
 Plan RandomPlan(std::mt19937& random) {
   const auto below = [&random](int n) {
     return static_cast<int>(random() % static_cast<unsigned>(n));
@@ -186,7 +186,7 @@ struct Interval {
   int64_t end = 0;
 };
 
-// The most that goes on in any second, by looking at every second.
+// The maximum in any one second.
 std::array<int64_t, 3> PeaksOf(const Plan& plan, const std::vector<Interval>& intervals) {
   std::array<int64_t, 3> most{};
   int64_t end = 0;
@@ -217,9 +217,9 @@ std::string TaskOf(const std::string& resource, const Json& input) {
   return "";
 }
 
-// Every second: what can begin, begins.
+// Every second, starts what can start.
 std::vector<Interval> BruteForce(const Plan& plan) {
-  std::map<int64_t, int64_t> done;  // when each rank was
+  std::map<int64_t, int64_t> done;  // start of each rank
   std::vector<Interval> intervals;
   for (int64_t second = 0; done.size() < plan.ranks.size(); ++second) {
     for (bool more = true; more;) {
@@ -267,7 +267,7 @@ void ExpectSame(const Outlook& outlook, std::vector<Interval> intervals) {
   EXPECT_EQ(outlook.slow.dpu.most, peaks[2]);
 }
 
-// Fewer are enough for a sanitizer.
+// A sanitizer gets fewer plans.
 #ifdef MUSTER_SANITIZED
 constexpr unsigned kRandomPlans = 100;
 #else

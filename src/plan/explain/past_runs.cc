@@ -59,7 +59,7 @@ class PastReader {
     return all;
   }
 
-  // Whether it had any task of use.
+  // Adds the times and rows of a run; whether it had any.
   Result<bool> AddRun(const Found& found) {
     MUSTER_ASSIGN(std::optional<Plan> plan, PinnedPlan(found.record));
     if (!plan) return false;

@@ -8,10 +8,10 @@
 
 namespace muster::plan {
 
-// What services cost, from a map of fields; what is not given keeps its default.
+// Prices of services, from a map of fields; missing ones keep their defaults.
 Prices ReadPriceFields(const YamlNode& node, Problems& problems);
 
-// The same from a file of its own. kInvalid says everything that is wrong with it.
+// The same from a separate file. kInvalid lists every mistake.
 Result<Prices> ReadPriceFile(const std::string& path);
 
 }  // namespace muster::plan

@@ -7,8 +7,8 @@ namespace muster::plan {
 namespace {
 
 struct Case {
-  std::vector<std::string> errors;  // one of them begins the error's name
-  std::vector<std::string> words;   // one of them is in the cause; empty: any cause
+  std::vector<std::string> errors;  // prefixes of the error's name
+  std::vector<std::string> words;   // texts in the cause; empty: any cause
   Remedy remedy;
 };
 

@@ -5,13 +5,13 @@
 
 namespace muster::plan {
 
-// What usually is behind a failure, and what to do about it.
+// The usual cause of a failure, and the remedy.
 struct Remedy {
   std::string likely;
   std::string remedy;
 };
 
-// By the error's name and cause, on every profile. None: nothing is known.
+// By the error's name and cause, on every profile. None: no advice.
 std::optional<Remedy> RemedyFor(const std::string& error, const std::string& cause);
 
 }  // namespace muster::plan

@@ -19,8 +19,8 @@ namespace muster::plan {
 // kInvalid says what cannot be changed.
 Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change);
 
-// Whether the second rank could run beside the first, by what both load and read: nothing in it
-// refers to anything in the first, as far as scripts say what they refer to.
+// Whether the second rank could run in parallel with the first, judging by what both load and read:
+// nothing in it refers to the first, as far as scripts declare their references.
 bool CouldRunBeside(const Plan& plan, const Rank& first, const Rank& second);
 
 }  // namespace muster::plan

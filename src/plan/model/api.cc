@@ -65,7 +65,7 @@ Result<std::string> CheckPlanSecrets(const std::string& path, const PlanOptions&
   for (const auto& [name, text] : places) {
     const Names::Filled filled = Names(plan).Fill(text, inputs);
     const std::string where = path + ": " + name + " of profile " + profile->name;
-    // As tasks do: only texts that the plan has a reference in may have one.
+    // As for tasks: only texts in which the plan has a reference may contain one.
     size_t written = 0;
     for (const std::string& piece : filled.pieces) written += CountSecretReferences(piece);
     const auto pieces = written > 0 ? filled.pieces : std::vector<std::string>();

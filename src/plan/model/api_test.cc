@@ -37,14 +37,14 @@ TEST_F(PlanApi, ASummaryHasTheChosenProfileAndTheInputs) {
   EXPECT_EQ(SummarizePlan(path_, {.profile = "nowhere"}).error().code, Code::kInvalid);
 }
 
-TEST_F(PlanApi, MissingScriptsAreAProblemOfARunAndNotOfTheFile) {
+TEST_F(PlanApi, MissingScriptsAreReportedForARunOnly) {
   EXPECT_TRUE(CheckPlanFile(path_).empty());
   ASSERT_EQ(CheckPlan(path_).size(), 1U);
   EXPECT_NE(CheckPlan(path_).front().find("a.sql"), std::string::npos);
   EXPECT_EQ(CheckPlanFile(folder_.At("none.yaml")).size(), 1U);
 }
 
-TEST_F(PlanApi, SecretsThatARunCouldNotUseAreNoticedBefore) {
+TEST_F(PlanApi, UnusableSecretsAreReportedBeforeTheRun) {
   const std::string path = folder_.Write("secret.yaml", R"(plan: p
 inputs: {tenantId: {}}
 variables: {app-name: crm, region: us-east-1, account: "123456789012", customer: acme}
@@ -93,7 +93,7 @@ TEST_F(PlanApi, PlansAreComparedByWhatTheyMean) {
   EXPECT_EQ(differences->front().after, 2000);
 }
 
-TEST_F(PlanApi, PricesOfAFileReplaceThoseOfThePlan) {
+TEST_F(PlanApi, PriceFileOverridesThePlan) {
   const auto cost = [&](const std::string& prices) {
     return (*ExplainPlan(path_, {.profile = "there", .prices = prices}))["cost"]["total"];
   };
@@ -102,7 +102,7 @@ TEST_F(PlanApi, PricesOfAFileReplaceThoseOfThePlan) {
   EXPECT_FALSE(ExplainPlan(path_, {.profile = "there", .prices = folder_.At("none.yaml")}));
 }
 
-TEST_F(PlanApi, WithoutPastRunsTheOutlookIsThePlans) {
+TEST_F(PlanApi, OutlookWithoutPastRunsUsesThePlansEstimates) {
   const auto store = *store::OpenStore("memory:", RealEnv());
   const auto json = ExplainPlan(path_, *store, {}, RealEnv());
   ASSERT_TRUE(json) << json.error().ToString();

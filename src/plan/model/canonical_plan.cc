@@ -43,7 +43,7 @@ void Need(bool there, const std::string& what, const std::string& name) {
   if (!there) throw Json::Exception("there is no " + what + " '" + name + "'");
 }
 
-// A plan is checked before it is pinned; what is stored may have been damaged since.
+// Plans are checked before they are pinned, but the record may have been damaged since.
 void CheckReferences(const Plan& plan) {
   Need(!plan.profiles.empty(), "profile", "");
   for (const auto& [name, script] : plan.scripts) {

@@ -8,8 +8,8 @@ namespace {
 constexpr size_t kMaxStateName = 80;
 constexpr size_t kHashDigits = 8;
 
-// As AWS counts them: entered and exited; a call is scheduled, started and ended as well; one that
-// waits for its job is also submitted; a Parallel starts and ends.
+// Counted as by AWS: states are entered and exited; calls are scheduled, started and ended, and
+// submitted if they wait for a job; a Parallel starts and ends.
 int64_t EventsOf(const Json& state) {
   const std::string type = state.value("Type", "");
   if (type == "Parallel") return 4;

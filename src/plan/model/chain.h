@@ -7,13 +7,13 @@
 
 namespace muster::plan {
 
-// How many states are entered and events are written when all goes well.
+// The number of states entered and events written without failures.
 struct StateCount {
   int64_t transitions = 0;
   int64_t events = 0;
 };
 
-// The same for the quickest and the slowest that is expected: a slow flow is asked more often.
+// The same for the shortest and the longest expected time: a slow flow is polled more often.
 struct CountRange {
   StateCount quick = {};
   StateCount slow = {};
@@ -21,7 +21,7 @@ struct CountRange {
   void Add(const CountRange& other);
 };
 
-// A name for a state from its parts, of at most 80 characters: what is longer ends in a hash.
+// A state name made of its parts, at most 80 characters: a longer one is cut and ends in a hash.
 std::string StateName(const std::string& name);
 
 // States one after another, for a state machine or a branch of one.
@@ -33,26 +33,26 @@ std::string StateName(const std::string& name);
 //   Json machine = chain.Finish();
 class Chain {
  public:
-  // Every state added so far that needs a successor gets this one.
+  // Links every state added so far that needs a successor to this one.
   void Add(const std::string& name, Json state, const CountRange& times = {{1, 0}, {1, 0}});
 
-  // A state that others name; it goes on where those before go on. It is not counted: it is where
-  // failures lead to.
+  // Adds a state that others name, with the successor of those before it. Not counted: only
+  // failures lead there.
   void AddSide(const std::string& name, Json state);
 
-  // A state that others name, and that ends or names itself what follows.
+  // Adds a state that others name, and that ends the chain or names its own successor.
   void AddOther(const std::string& name, Json state);
 
-  // No state added so far needs a successor: the last one names what follows.
+  // The last state names its own successor, so none added so far needs one.
   void Detach() { open_.clear(); }
 
-  // What runs inside of a state that was added.
+  // Adds the counts of what runs inside a state.
   void Count(const CountRange& inner) { count_.Add(inner); }
   const CountRange& count() const { return count_; }
 
   bool empty() const { return states_.empty(); }
 
-  // Of all states, in the order in which they were added.
+  // Names of all states, in the order in which they were added.
   const std::vector<std::string>& names() const { return names_; }
 
   // {"StartAt": …, "States": …}; states without a successor end the machine.

@@ -9,7 +9,7 @@
 namespace muster::plan {
 namespace {
 
-// Of every task, those that use what it makes.
+// For every task, those that use its result.
 using Dependants = std::map<std::string, std::set<std::string>>;
 
 Dependants DependantsIn(const Plan& plan, const Json& done) {
@@ -22,7 +22,7 @@ Dependants DependantsIn(const Plan& plan, const Json& done) {
       const std::string key = KeyOf(Phase::kTransform, script.name);
       for (const std::string& object : plan.ReadBy(script, rank))
         dependants[KeyOf(Phase::kExtract, object)].insert(key);
-      // What it has read indeed: the plan may not say all of it.
+      // What the task has actually read: the plan may not list everything.
       for (const auto& [object, rows] : MemberIn(MemberIn(done, key), "objects").items())
         dependants[KeyOf(Phase::kExtract, object)].insert(key);
       for (const Reference& table : script.refers.value_or(std::vector<Reference>())) {
@@ -43,7 +43,7 @@ std::vector<std::string> KeysOf(const Rank& rank) {
   return keys;
 }
 
-// The parameters of a task's call, by which its result is decided.
+// The parameters that determine a task's result.
 Json CallOf(const ProfileStates& states, const Plan& plan, const Rank& rank, Phase phase,
             const std::string& task) {
   Chain chain;
@@ -55,11 +55,11 @@ Json CallOf(const ProfileStates& states, const Plan& plan, const Rank& rank, Pha
   const Json machine = chain.Finish();
   Json call = MemberIn(MemberIn(machine, "States"), TextIn(machine, "StartAt"));
   for (const char* other : {"Retry", "Catch", "TimeoutSeconds", "Next"}) call.erase(other);
-  // They name ranks in messages, and do nothing else.
+  // Only used in messages.
   if (call.contains("Parameters")) call["Parameters"].erase("references");
-  // What has succeeded was within its limit; rows are not read in another way by another.
+  // A task that succeeded was within its limit, whatever the limit is now.
   if (call.contains("Parameters")) call["Parameters"].erase("max_unreadable");
-  // On AWS the call names a job, which runs what was deployed of the script.
+  // On AWS the call only names a job, which runs the deployed script.
   if (phase == Phase::kTransform) call["sha256"] = plan.scripts.at(task).sha256;
   return call;
 }
@@ -100,7 +100,7 @@ std::vector<std::string> Invalidate(const Plan& plan, const std::set<std::string
     const auto found = dependants.find(key);
     if (found == dependants.end()) continue;
     for (const std::string& next : found->second) {
-      // One that is not done is done anyway, and after it what waits for it.
+      // A task that is not done runs anyway, and its dependents after it.
       if (done.contains(next) && reached.insert(next).second) left.push_back(next);
     }
   }
@@ -108,7 +108,7 @@ std::vector<std::string> Invalidate(const Plan& plan, const std::set<std::string
   for (const Rank& rank : plan.ranks) {
     for (const std::string& key : KeysOf(rank)) {
       if (taken.contains(key)) ordered.push_back(key);
-      // Also where a rank went on after a failure: it was reconciled without what failed.
+      // Also if the rank continued after a failure: it was reconciled without the failed task.
       const bool changed =
           PLANTED_BUG(ranks_stay_reconciled) ? taken.contains(key) : !done.contains(key);
       if (changed) done.erase(ReconcileKey(rank.number));

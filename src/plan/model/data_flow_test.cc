@@ -1,5 +1,5 @@
-// Goal: nothing that was made from an older state of the data counts as done. Method: plans with
-// known dependencies, and results as runs keep them.
+// Goal: nothing derived from outdated data counts as done. Method: plans with known dependencies,
+// and results as stored by runs.
 
 #include "plan/model/data_flow.h"
 
@@ -46,7 +46,7 @@ Keys KeysIn(const Json& done) {
   return keys;
 }
 
-TEST(Invalidate, AnObjectTakesAlongItsReadersInAllRanks) {
+TEST(Invalidate, ObjectInvalidatesItsReadersInAllRanks) {
   Json done = AllDone();
   EXPECT_EQ(Invalidate(Read(), {"extract/Posts"}, done),
             (Keys{"extract/Posts", "transform/posts", "transform/votes"}));
@@ -54,7 +54,7 @@ TEST(Invalidate, AnObjectTakesAlongItsReadersInAllRanks) {
             (Keys{"extract/People", "extract/Votes", "reconcile/1", "transform/people"}));
 }
 
-TEST(Invalidate, AScriptTakesAlongThoseWhoseKeysPointToItsTable) {
+TEST(Invalidate, ScriptInvalidatesThoseThatReferToItsTable) {
   Json done = AllDone();
   EXPECT_EQ(Invalidate(Read(), {"extract/People"}, done),
             (Keys{"extract/People", "transform/people", "transform/posts"}));
@@ -62,27 +62,27 @@ TEST(Invalidate, AScriptTakesAlongThoseWhoseKeysPointToItsTable) {
             (Keys{"extract/Posts", "extract/Votes", "reconcile/3", "transform/votes"}));
 }
 
-TEST(Invalidate, WhatAScriptHasReadCountsAlsoIfThePlanDoesNotSayIt) {
+TEST(Invalidate, ObjectsThatAScriptActuallyReadCountToo) {
   Json done = AllDone();
   done["transform/votes"]["objects"] = {{"People", 3}};
   EXPECT_EQ(Invalidate(Read(), {"extract/People"}, done),
             (Keys{"extract/People", "transform/people", "transform/posts", "transform/votes"}));
 }
 
-TEST(Invalidate, AnObjectThatIsNotDoneLeavesNoReaderDone) {
+TEST(Invalidate, UnfinishedObjectInvalidatesItsReaders) {
   Json done = AllDone();
   done.erase("extract/Votes");
   EXPECT_EQ(Invalidate(Read(), {}, done), Keys{"transform/votes"});
   EXPECT_FALSE(done.contains("reconcile/3"));
 }
 
-TEST(Invalidate, WithNothingToDoAgainEverythingStays) {
+TEST(Invalidate, NothingIsInvalidatedWithoutAChange) {
   Json done = AllDone();
   EXPECT_EQ(Invalidate(Read(), {}, done), Keys{});
   EXPECT_EQ(done, AllDone());
 }
 
-TEST(ChangedTasks, AreThoseThatDoAnotherThing) {
+TEST(ChangedTasks, AreTasksWithAnotherDefinition) {
   const Plan before = Read();
   const auto changed = [&](const std::string& from, const std::string& to) {
     return ChangedTasks(before, Read(from, to), "local");

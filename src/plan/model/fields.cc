@@ -10,7 +10,7 @@
 namespace muster::plan {
 namespace {
 
-constexpr int64_t kLongestSeconds = 365LL * 86'400;  // what an execution may take on AWS
+constexpr int64_t kLongestSeconds = 365LL * 86'400;  // AWS's limit for an execution
 constexpr size_t kMostNamesInAHint = 12;
 
 template <class T>

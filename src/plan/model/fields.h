@@ -10,7 +10,7 @@
 
 namespace muster::plan {
 
-// Collects the problems of a file, to report all of them at once.
+// Collects all problems of a file, to report them together.
 class Problems {
  public:
   explicit Problems(std::string origin) : origin_(std::move(origin)) {}
@@ -18,7 +18,7 @@ class Problems {
   void Add(TextPosition position, std::string_view reason, std::string_view hint = "");
   bool empty() const { return list_.empty(); }
 
-  // In the order of their places.
+  // Sorted by position.
   std::vector<std::string> Take();
 
  private:
@@ -30,12 +30,12 @@ class Problems {
   std::vector<Problem> list_;
 };
 
-// The fields of one map: each is read by name, and those that are never read are problems. A field
-// with a problem is reported, and its value left unchanged.
+// The fields of one map. Each is read by name; those never read are problems. A field with a
+// problem is reported, and its value left unchanged.
 class FieldReader {
  public:
   FieldReader(Problems& problems, const YamlNode& node, std::string what);
-  // Says what fields there should not be.
+  // Reports the fields that were not read.
   ~FieldReader();
   FieldReader(const FieldReader&) = delete;
   FieldReader& operator=(const FieldReader&) = delete;
@@ -52,9 +52,9 @@ class FieldReader {
   void NumberRange(std::string_view name, double low, double high, SecondsRange& value);
   void Seconds(std::string_view name, int64_t& value);  // 30s, 5m, 2h; at least one second
   void TimeRange(std::string_view name, std::optional<SecondsRange>& value);  // 5m..10m
-  // One of a few words; the index of it.
+  // One of several words; returns its index.
   void Choice(std::string_view name, const std::vector<std::string>& words, size_t& value);
-  // One text or a list of them.
+  // One text, or a list of texts.
   void Texts(std::string_view name, std::vector<Reference>& values);
 
  private:
@@ -64,7 +64,7 @@ class FieldReader {
   std::set<std::string, std::less<>> asked_;
 };
 
-// "did you mean 'x'?", or those there are, or nothing.
+// "did you mean 'x'?", or the list of valid names, or nothing.
 std::string SuggestName(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace muster::plan

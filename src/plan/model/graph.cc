@@ -12,11 +12,11 @@ struct Edge {
   size_t to = 0;
 };
 
-// What every picture is made from.
+// The input of every picture.
 struct Layout {
   std::vector<Edge> edges;
-  std::vector<size_t> level;                // of each rank: the longest way to it
-  std::vector<std::vector<size_t>> levels;  // ranks of each
+  std::vector<size_t> level;                // of each rank: the longest path to it
+  std::vector<std::vector<size_t>> levels;  // the ranks of each
 };
 
 Layout MakeLayout(const Plan& plan) {
@@ -50,7 +50,7 @@ std::string Counts(const Plan& plan, const Rank& rank) {
          std::to_string(rank.transform.size()) + " scripts, " + std::to_string(dpu) + " DPU";
 }
 
-// A text inside of quotes for Graphviz.
+// A text within quotes, for Graphviz.
 std::string DotText(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -77,7 +77,7 @@ std::string XmlText(const std::string& text) {
         out += "&quot;";
         break;
       default:
-        // Other control characters are not XML at all.
+        // XML allows no other control characters.
         if (static_cast<unsigned char>(c) >= 0x20) out += c;
     }
   }
@@ -156,7 +156,7 @@ std::string DrawText(const Plan& plan) {
                          : i + 1 < ranks.size() ? "├─"
                                                 : "└─";
       out += std::string("  ") + sign + " " + Title(rank) + "  (" + Counts(plan, rank) + ")";
-      // The rank before is what everybody expects.
+      // Needing the previous rank is the default, so it is not shown.
       const bool plain = level > 0 && layout.levels[level - 1].size() == 1 && ranks.size() == 1 &&
                          rank.needs.size() == 1;
       if (!plain && !rank.needs.empty()) {

@@ -6,8 +6,8 @@
 
 namespace muster::plan {
 
-// The ranks of a plan and what needs what, as a picture: for Graphviz, for browsers, for terminals.
-// Needs that follow from others are left out.
+// The ranks of a plan and their needs as a picture: for Graphviz, browsers or terminals. Transitive
+// needs are left out.
 std::string DrawDot(const Plan& plan);
 std::string DrawSvg(const Plan& plan);
 std::string DrawText(const Plan& plan);

@@ -12,7 +12,7 @@ bool IsPlaceholder(std::string_view name) {
   });
 }
 
-// Calls `literal` with what is between placeholders and `placeholder` with each of them.
+// Calls `literal` with each text between placeholders, and `placeholder` with each of them.
 template <class Literal, class Placeholder>
 void Split(std::string_view text, Literal literal, Placeholder placeholder) {
   while (!text.empty()) {
@@ -32,7 +32,7 @@ void Split(std::string_view text, Literal literal, Placeholder placeholder) {
   }
 }
 
-// What a name stands for before a run begins; none: only that says.
+// The value of a name before a run begins; none: only the run has it.
 std::optional<std::string> KnownNow(const Plan& plan, const std::string& name) {
   if (const auto found = plan.variables.find(name); found != plan.variables.end())
     return found->second;
@@ -64,7 +64,7 @@ void Names::Put(Json& parameters, const std::string& key, std::string_view text,
   std::string inputs;
   const auto add = [&](std::string_view part) {
     plain += part;
-    // What States.Format reads specially.
+    // Characters with a meaning in States.Format.
     for (const char c : part) {
       if (c == '\'' || c == '{' || c == '}' || c == '\\') format += '\\';
       format += c;

@@ -15,7 +15,7 @@ Order::Order(const Plan& plan) : before_(plan.ranks.size(), std::vector<bool>(pl
   for (size_t rank = 0; rank < plan.ranks.size(); ++rank) Visit(plan, rank, state, path);
 }
 
-// As deep as there are ranks at most, of which there are no more than kMaxRanks.
+// Recursion depth is bounded by the number of ranks, at most kMaxRanks.
 void Order::Visit(const Plan& plan, size_t rank, std::vector<int>& state,
                   std::vector<size_t>& path) {
   if (state[rank] == kDone) return;

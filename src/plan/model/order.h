@@ -6,15 +6,15 @@
 
 namespace muster::plan {
 
-// Which ranks of a plan come before which, by all that they need. Ranks are meant by their place in
-// `plan.ranks`; what a plan needs that does not exist is left out.
+// Which ranks precede which, by transitive needs. Ranks are identified by their index in
+// `plan.ranks`; needs that do not exist are ignored.
 class Order {
  public:
   explicit Order(const Plan& plan);
 
   bool IsBefore(size_t a, size_t b) const { return before_[b][a]; }
 
-  // Ranks that wait for each other, each needing the next and the last the first; empty: none do.
+  // A cycle of ranks, each needing the next and the last the first; empty: no cycle.
   const std::vector<size_t>& cycle() const { return cycle_; }
 
  private:

@@ -18,7 +18,7 @@ constexpr size_t kMaxScriptBytes = size_t{4} << 20;
 void NoteContents(Plan& plan) {
   for (auto& [name, script] : plan.scripts) {
     if (script.file.empty()) continue;
-    // One that is missing is a problem of a run's, and found by it: AWS needs none.
+    // Reported by the run instead, since AWS does not need one.
     const auto text =
         ReadFile((std::filesystem::path(plan.folder) / script.file).string(), kMaxScriptBytes);
     if (text) script.sha256 = Sha256Hex(*text);

@@ -17,7 +17,7 @@ namespace muster::plan {
 inline constexpr size_t kMaxTasks = 10'000;
 inline constexpr size_t kMaxRanks = 1'000;
 
-// From the quickest to the slowest that is expected.
+// The shortest and the longest expected time.
 struct SecondsRange {
   double min = 0;
   double max = 0;
@@ -34,13 +34,13 @@ inline constexpr EnumNames<Phase, 2> kPhaseNames{{{
     {Phase::kTransform, "transform"},
 }}};
 
-// What all tasks of a phase do unless they say otherwise.
+// Defaults for all tasks of a phase.
 struct PhaseRules {
   RetryRule retry;
   int64_t timeout_s = 0;
 };
 
-// A name that refers to something, and where it is written.
+// A reference by name, with its position in the file.
 struct Reference {
   std::string name;
   TextPosition position = {};
@@ -51,25 +51,25 @@ struct ExtractTask {
   std::string name;
   TextPosition position = {};
   int64_t rows = 0;
-  std::optional<SecondsRange> time = {};  // none: from the rows
+  std::optional<SecondsRange> time = {};  // none: estimated from the rows
   PhaseRules rules = {};
-  int64_t max_unreadable = 0;  // more rows than these that cannot be read fail it
+  int64_t max_unreadable = 0;  // it fails with more unreadable rows
 };
 
 // A task of the transform phase: one script that loads one table.
 struct TransformTask {
   std::string name;
   TextPosition position = {};
-  std::string file = {};    // as written, inside the plan's folder; may be empty for AWS alone
-  std::string sha256 = {};  // of the file's contents; empty: it could not be read, or was not
+  std::string file = {};    // as written, within the plan's folder; may be empty if only for AWS
+  std::string sha256 = {};  // of the file's contents; empty: not read, or unreadable
   std::string schema = {};
   std::string table = {};
   int64_t dpu = 2;
-  std::optional<SecondsRange> time = {};              // none: from the rows it reads
+  std::optional<SecondsRange> time = {};              // none: estimated from the rows it reads
   std::vector<Reference> reads = {};                  // objects; empty: those of its rank
   std::optional<std::vector<Reference>> refers = {};  // "schema.table" of its foreign keys
-  // By table, the object each of whose rows becomes one of it or is rejected. None: if it reads one
-  // object only, that is it.
+  // By table, the object whose every row becomes a row of it or is rejected. None: if it reads a
+  // single object, that one.
   std::optional<std::map<std::string, Reference>> counts = {};
   PhaseRules rules = {};
 
@@ -81,10 +81,10 @@ struct Rank {
   TextPosition position = {};
   std::string name = {};
   std::string group = {};
-  bool external = false;                 // done elsewhere, before
-  std::vector<std::string> tables = {};  // of an external rank: what it has loaded
+  bool external = false;                 // done elsewhere, before the run
+  std::vector<std::string> tables = {};  // of an external rank: those it has loaded
   std::vector<int64_t> needs = {};
-  bool needs_given = false;  // else it is the rank before
+  bool needs_given = false;  // else it needs the previous rank
   std::vector<Reference> extract = {};
   std::vector<Reference> transform = {};
 };
@@ -107,7 +107,7 @@ inline constexpr EnumNames<FailurePolicy, 3> kFailurePolicyNames{{{
     {FailurePolicy::kContinue, "continue"},
 }}};
 
-// What extract and transform mean.
+// Where extraction reads from and transformation writes to.
 struct Profile {
   std::string name;
   TextPosition position = {};
@@ -119,7 +119,7 @@ struct Profile {
   std::vector<std::string> notify = {};
 };
 
-// How many may run at a time; none: unlimited.
+// Concurrency limits; none: unlimited.
 struct Pools {
   std::optional<int64_t> flows = {};
   std::optional<int64_t> jobs = {};
@@ -132,18 +132,18 @@ struct Prices {
   double per_thousand_transitions = 0.025;
 };
 
-// How long work takes by default, and what a change would do.
+// Default speeds, and the effect of changes.
 struct Rates {
   SecondsRange extract_rows_per_s = {1'000, 2'000};
   SecondsRange transform_rows_per_dpu_s = {200, 400};
-  double start_s = 60;  // until a flow or job works
-  // Runtime shrinks by this power of the DPU: 15 to 20 takes 30 % off.
+  double start_s = 60;  // startup time of a flow or job
+  // Runtime shrinks by this power of the DPU: going from 15 to 20 saves 30 %.
   double dpu_exponent = 1.24;
   double parquet_speedup = 10;
   double parquet_size = 0.3;
 };
 
-// Names that others know things by; {variables} and {inputs} are replaced.
+// Names of external resources; {variables} and {inputs} are replaced.
 struct NameTemplates {
   std::string flow = "migration-{customer}-{object}";
   std::string job = "migration-{script}-{environment}";
@@ -159,7 +159,7 @@ struct Plan {
   std::string folder;  // absolute, that of its file
   std::string name;
   std::map<std::string, std::string> variables;
-  std::map<std::string, std::string> given;  // of them, those that are not from the file
+  std::map<std::string, std::string> given;  // the overridden ones among them
   // The inputs of a run, with their defaults.
   std::map<std::string, std::optional<std::string>> inputs;
   NameTemplates names;
@@ -167,38 +167,38 @@ struct Plan {
   Prices prices;
   Rates rates;
   FailurePolicy on_failure = FailurePolicy::kFinishRank;
-  int64_t max_unreadable = 0;  // of objects that don't say otherwise
-  int64_t poll_s = 60;         // how often a flow is asked whether it has ended
+  int64_t max_unreadable = 0;  // of objects without their own
+  int64_t poll_s = 60;         // how often a running flow is polled
   std::vector<Profile> profiles;
   std::map<std::string, ExtractTask> objects;
   std::map<std::string, TransformTask> scripts;
   std::vector<Rank> ranks;  // in the order of their numbers
 
-  // Where the rank of a number is in `ranks`.
+  // The index in `ranks` of the rank with this number.
   std::optional<size_t> FindRank(int64_t number) const;
-  // The profile of a name, empty: the first. kInvalid names those there are.
+  // The profile of this name; empty: the first. kInvalid lists the existing ones.
   Result<const Profile*> FindProfile(const std::string& profile) const;
   // The objects that a script of a rank reads.
   std::vector<std::string> ReadBy(const TransformTask& script, const Rank& rank) const;
-  // The objects whose rows have to be in its tables, by table.
+  // By table, the objects whose rows must all arrive in it.
   std::map<std::string, std::string> CountedBy(const TransformTask& script, const Rank& rank) const;
-  // The rank that loads each table, those done elsewhere included.
+  // The rank that loads each table; includes external ranks.
   std::map<std::string, int64_t> Loaders() const;
 };
 
-// A plan as it was read, with everything that is wrong. `plan` is there only if nothing is.
+// A plan, or all problems of its file.
 struct CheckedPlan {
   std::optional<Plan> plan;
   std::vector<std::string> problems;
 };
 
-// Reads and checks a whole file, and notes what its scripts contain.
+// Reads and checks a file, and hashes its scripts.
 CheckedPlan ReadPlan(const std::string& path, const std::map<std::string, std::string>& variables);
-// The same of a text; scripts are not looked at.
+// The same from a text; scripts are not read.
 CheckedPlan ParsePlan(std::string_view text, const std::string& path,
                       const std::map<std::string, std::string>& variables);
 
-// The same, for callers that need a plan: kInvalid says everything that is wrong.
+// The same, for callers that need a plan: kInvalid lists all problems.
 Result<Plan> LoadPlan(const std::string& path, const PlanOptions& options);
 
 }  // namespace muster::plan

@@ -97,7 +97,7 @@ Json Canonical(const Plan& plan, CanonicalForm form) {
   for (const auto& [name, object] : plan.objects) {
     Json entry{{"rows", object.rows}, {"time_s", RangeJson(object.time)}};
     PutRules(entry, object.rules);
-    // Runs of older versions, which had no limit, keep their hash.
+    // Keeps the hash of runs of older versions, which had no limit.
     if (object.max_unreadable > 0) entry["max_unreadable"] = object.max_unreadable;
     json["objects"][name] = std::move(entry);
   }

@@ -7,28 +7,27 @@
 
 namespace muster::plan {
 
-// How values of enums are written: by name; older versions wrote their numbers.
+// How enum values are written: by name; older versions wrote numbers.
 enum class CanonicalForm { kNumbers, kNames };
 
-// Everything that a plan says, defaults included, in a fixed order: two files that mean the same
-// give the same.
+// The whole plan as JSON, with defaults, in a fixed order: equivalent files give the same text.
 Json Canonical(const Plan& plan, CanonicalForm form = CanonicalForm::kNames);
 
-// The plan that Canonical wrote, in either form, without positions in files, prices, and the
-// foreign keys of its tables. kCorrupt: not such a plan.
+// Reads what Canonical wrote, in either form. Positions in files, prices and foreign keys are not
+// part of it. kCorrupt: not such a plan.
 Result<Plan> ReadCanonical(const Json& json);
 
-// What a run pins: the SHA-256 of the canonical plan, with the hashes of those scripts that were
+// What a run pins: the SHA-256 of the canonical plan, including the hashes of the scripts that were
 // read.
 std::string HashOf(const Plan& plan, CanonicalForm form = CanonicalForm::kNames);
 
 // The plan as if its scripts had not been read.
 Plan WithoutContents(Plan plan);
 
-// How two plans differ.
+// The differences between two plans.
 std::vector<Difference> Compare(const Plan& before, const Plan& after);
 
-// How two results of Canonical differ.
+// The differences between two results of Canonical.
 std::vector<Difference> CompareJson(const Json& before, const Json& after);
 
 }  // namespace muster::plan

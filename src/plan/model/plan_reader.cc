@@ -19,7 +19,7 @@ bool IsNameCharacter(char c) {
          c == '-' || c == '.';
 }
 
-// What a schema or table may be called: an identifier that needs no quoting in any database.
+// Valid names of schemas and tables: identifiers that need no quoting in any database.
 bool IsIdentifier(std::string_view text) {
   if (text.empty() || text.size() > 63 || (text[0] >= '0' && text[0] <= '9')) return false;
   return std::all_of(text.begin(), text.end(),
@@ -83,7 +83,7 @@ void PlanReader::ReadVariables(const YamlNode& node) {
       problems_.Add(entry.value.position, "the variable " + entry.key.text + " is not a text");
       continue;
     }
-    // What the caller sets wins.
+    // Values set by the caller take precedence.
     plan_.variables.emplace(entry.key.text, entry.value.text);
   }
 }
@@ -280,13 +280,13 @@ void PlanReader::CheckInside(FieldReader& fields, const std::string& file) {
   namespace fs = std::filesystem;
   const TextPosition position = fields.Find("file")->position;
   std::error_code error;
-  // Links are followed: what counts is where the file is.
+  // Symbolic links are resolved: the file itself must be inside.
   const fs::path folder = fs::weakly_canonical(plan_.folder, error);
   const fs::path path = fs::weakly_canonical(fs::path(plan_.folder) / file, error);
   const fs::path relative = path.lexically_relative(folder);
   if (error || relative.empty() || *relative.begin() == "..") {
     problems_.Add(position, "'" + file + "' is outside of the plan's folder",
-                  "scripts are kept beside their plan, so that both are versioned as one");
+                  "keep scripts in the plan's folder, so that both are versioned together");
   }
 }
 

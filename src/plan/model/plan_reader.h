@@ -6,8 +6,8 @@
 
 namespace muster::plan {
 
-// From a YAML document to a plan. What each field holds is checked here; whether they fit each
-// other is for CheckRules.
+// Turns a YAML document into a plan. Checks each field by itself; CheckRules checks how they fit
+// together.
 class PlanReader {
  public:
   PlanReader(const YamlDocument& document, Problems& problems, Plan& plan)
@@ -33,12 +33,12 @@ class PlanReader {
 
   // `retry` and `timeout` by phase, for all tasks.
   void ReadPhases(FieldReader& fields);
-  // The same of one task, whose rules are those of its phase so far.
+  // The same for one task; it starts with the rules of its phase.
   void ReadTaskRules(FieldReader& fields, PhaseRules& rules);
   void ReadRetry(const YamlNode& node, RetryRule& retry);
 
   bool IsMap(const YamlNode& node, std::string_view what);
-  // Whether a name is made of letters, digits and _ - . only, and short enough.
+  // Whether a name consists of letters, digits and _ - . only, and is short enough.
   bool IsName(const YamlNode& key, std::string_view what);
   void CheckIdentifier(FieldReader& fields, std::string_view field, const std::string& value);
   void CheckInside(FieldReader& fields, const std::string& file);

@@ -1,5 +1,5 @@
-// Goal: whatever is wrong in a plan is said, all at once, with its place and what to do. Method: a
-// table of plans with all the problems that must be found in them.
+// Goal: all problems of a plan are reported at once, each with its position and a fix. Method: a
+// table of plans with all the problems that must be found.
 
 #include "plan/model/plan.h"
 
@@ -14,7 +14,7 @@
 namespace muster::plan {
 namespace {
 
-TEST(Plan, EveryProblemIsFoundAtItsPlace) {
+TEST(Plan, EveryProblemIsReportedAtItsPosition) {
   std::ifstream file(MUSTER_PLAN_PROBLEMS);
   ASSERT_TRUE(file);
   int cases = 0;
@@ -77,7 +77,7 @@ TEST(Plan, TooManyTasksAreRefusedByNumber) {
       << checked.problems[0];
 }
 
-TEST(Plan, AFileThatIsNotThereIsSaid) {
+TEST(Plan, MissingFileIsReported) {
   const CheckedPlan checked = ReadPlan("/nowhere/plan.yaml", {});
   ASSERT_EQ(checked.problems.size(), 1U);
   EXPECT_NE(checked.problems[0].find("/nowhere/plan.yaml"), std::string::npos);
@@ -117,7 +117,7 @@ TEST(Plan, ALinkOutOfTheFolderIsOutside) {
   EXPECT_NE(problems[0].find("outside of the plan's folder"), std::string::npos) << problems[0];
 }
 
-TEST(Plan, TheHashIsOfWhatItMeansNotOfItsText) {
+TEST(Plan, HashDependsOnMeaningNotOnText) {
   const std::string head =
       "profiles: {aws: {}}\nvariables: {customer: a, app-name: b, region: c, "
       "account: d}\n";

@@ -24,7 +24,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// One run over a plan.
+// One check of a plan.
 class Rules {
  public:
   Rules(const Plan& plan, Problems& problems) : plan_(plan), problems_(problems), order_(plan) {}
@@ -32,7 +32,7 @@ class Rules {
   void Check() {
     if (std::all_of(plan_.ranks.begin(), plan_.ranks.end(),
                     [](const Rank& rank) { return rank.external; })) {
-      problems_.Add(plan_.ranks.front().position, "all ranks are external: nothing is to be done");
+      problems_.Add(plan_.ranks.front().position, "all ranks are external: there is nothing to do");
     }
     CheckNumbers();
     CheckTasks();
@@ -60,7 +60,7 @@ class Rules {
     for (size_t i = 0; i < plan_.ranks.size(); ++i) {
       const Rank& rank = plan_.ranks[i];
       if (i > 0 && plan_.ranks[i - 1].number == rank.number)
-        problems_.Add(rank.position, Label(i) + " is there twice");
+        problems_.Add(rank.position, Label(i) + " is listed twice");
       for (const int64_t need : rank.needs) {
         if (!plan_.FindRank(need)) {
           std::vector<std::string> numbers;
@@ -122,7 +122,7 @@ class Rules {
         }
       }
     }
-    // SQL does not tell them apart, and neither do some file systems.
+    // SQL treats such names as equal, and so do some file systems.
     std::map<std::string, std::string> folded;
     for (const auto& [name, object] : plan_.objects) {
       if (!extracts_.contains(name)) problems_.Add(object.position, "no rank extracts " + name);
@@ -159,7 +159,7 @@ class Rules {
     }
   }
 
-  // Only what a script reads can arrive by it.
+  // A script can only load rows that it reads.
   void CheckCounts(const TransformTask& script, size_t rank) {
     if (!script.counts) return;
     const auto reads = plan_.ReadBy(script, plan_.ranks[rank]);
@@ -233,7 +233,7 @@ class Rules {
     }
   }
 
-  // A run would notice only when it uses the text, perhaps after hours of extraction.
+  // A run would only notice when it uses the text, perhaps after hours of extraction.
   void CheckReferenceForms(const std::string& text, const Profile& profile) {
     for (const std::string& literal : LiteralsOf(text)) {
       const Status known = CheckSecretForms(literal);
@@ -299,7 +299,7 @@ void CheckSecrets(const YamlNode& node, Problems& problems) {
       node.text.size() == 20 && (node.text.starts_with("AKIA") || node.text.starts_with("ASIA"));
   if (!password && !key) return;
   if (url) RememberSecret(url->password);
-  problems.Add(node.position, "a secret is written out here", "write ${env:NAME} or ${file:PATH}");
+  problems.Add(node.position, "a plain-text secret", "write ${env:NAME} or ${file:PATH}");
 }
 
 }  // namespace muster::plan

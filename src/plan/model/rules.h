@@ -6,17 +6,17 @@
 
 namespace muster::plan {
 
-// Sorts the ranks and gives those that say nothing of it the one before to need.
+// Sorts the ranks, and lets those without `needs` need the previous one.
 void OrderRanks(Plan& plan);
 
-// What is wrong between the parts of a plan: names that nothing has, ranks in the wrong order,
-// tables loaded twice or before the one they refer to, pools that are too small.
+// Finds inconsistencies: unknown names, ranks in the wrong order, tables loaded twice or before the
+// ones they refer to, pools that are too small.
 void CheckRules(const Plan& plan, Problems& problems);
 
-// Scripts whose files are not there, where a profile runs them here.
+// Finds missing script files, if a profile runs scripts locally.
 void CheckFiles(const Plan& plan, Problems& problems);
 
-// Secrets that are written out anywhere in a file.
+// Finds plain-text secrets anywhere in a file.
 void CheckSecrets(const YamlNode& root, Problems& problems);
 
 }  // namespace muster::plan

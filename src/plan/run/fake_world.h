@@ -13,8 +13,8 @@
 
 namespace muster::plan {
 
-// For tests: runs compiled plans in memory and in virtual time, children included, against services
-// that behave as configured.
+// For tests: runs compiled plans in memory and in virtual time, children included, against
+// simulated services.
 class FakeWorld final : public states::TaskExecutor {
  public:
   struct Call {
@@ -23,7 +23,7 @@ class FakeWorld final : public states::TaskExecutor {
     Json input;
     int64_t at_s = 0;
   };
-  // What the n-th call of a state gives; none: all is well.
+  // The outcome of a state's n-th call; none: success.
   using Answer = std::function<std::optional<states::TaskOutcome>(const states::TaskCall& call,
                                                                   int64_t number)>;
 
@@ -80,7 +80,7 @@ class FakeWorld final : public states::TaskExecutor {
   void Cancel(const states::TaskCall&, const Json&, states::TaskContext&) override {}
 
  private:
-  // The last execution has succeeded, those before have failed.
+  // The last execution must have succeeded, all earlier ones must have failed.
   states::TaskOutcome Described(const states::TaskCall& call) {
     const std::string start = "Start" + call.state.substr(std::string("Describe").size());
     Json executions = Json::array();

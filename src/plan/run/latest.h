@@ -9,12 +9,12 @@
 
 namespace muster::plan {
 
-// What the latest record says, read once: a run in progress is looked at twice a second, and its
-// record gets another body only with the next attempt. Thread-safe.
+// Caches what was read from the latest record: a run in progress is polled twice a second, but its
+// record's body only changes with an attempt. Thread-safe.
 template <class T>
 class Latest {
  public:
-  // `read` depends on the record's key and body alone.
+  // `read` must depend on the record's key and body alone.
   template <class Read>
   std::shared_ptr<const T> In(const store::Record& record, Read read) {
     {

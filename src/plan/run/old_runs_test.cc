@@ -1,6 +1,5 @@
-// Goal: runs that an older version has begun are shown and resumed. Method: records as older
-// versions wrote them, without format versions and state tables: 'm' has failed, 'left' was left in
-// progress.
+// Goal: runs started by an older version are shown and resumed. Method: records as older versions
+// wrote them, without format versions and state tables: 'm' has failed, 'left' was interrupted.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +15,7 @@
 namespace muster::plan {
 namespace {
 
-// Succeeds, and keeps the parts of the plan that calls were made for, by state.
+// Succeeds, and records the parts of the plan that calls were made for, by state.
 class Recorder final : public states::TaskExecutor {
  public:
   std::map<std::string, std::optional<states::PlanPart>> parts() {
@@ -88,7 +87,7 @@ class OldRunsTest : public ::testing::Test {
   const Plan plan = TheirPlan();
 };
 
-TEST_F(OldRunsTest, TheyAreListedAndShownTaskByTask) {
+TEST_F(OldRunsTest, AreListedAndShownTaskByTask) {
   const auto listed = runs.List("", 10);
   ASSERT_TRUE(listed) << listed.error().ToString();
   ASSERT_EQ(listed->size(), 2U);
@@ -101,7 +100,7 @@ TEST_F(OldRunsTest, TheyAreListedAndShownTaskByTask) {
   EXPECT_EQ(view->Find(Phase::kTransform, "load-a")->status, TaskStatus::kWaiting);
 }
 
-TEST_F(OldRunsTest, TheirAttemptsTimesAndRowsAreShown) {
+TEST_F(OldRunsTest, AttemptsTimesAndRowsAreShown) {
   const auto view = runs.View("m");
   ASSERT_TRUE(view) << view.error().ToString();
   const TaskView* done = view->Find(Phase::kExtract, "A");
@@ -129,7 +128,7 @@ TEST_F(OldRunsTest, TheirAttemptsTimesAndRowsAreShown) {
   EXPECT_TRUE(past->times.contains("extract/A"));
 }
 
-TEST_F(OldRunsTest, OneThatFailedIsResumedAndNothingThatSucceededIsDoneAgain) {
+TEST_F(OldRunsTest, FailedRunIsResumedWithoutRepeatingSuccesses) {
   EXPECT_EQ(ResumeAndDrive("m"), RunStatus::kCompleted);
   const auto parts = tasks.parts();
   EXPECT_FALSE(parts.contains("Extract-1-A"));
@@ -137,7 +136,7 @@ TEST_F(OldRunsTest, OneThatFailedIsResumedAndNothingThatSucceededIsDoneAgain) {
   EXPECT_EQ(runs.Find("m")->attempt, 2);
 }
 
-TEST_F(OldRunsTest, OneThatWasLeftGoesOnAndItsCallsCarryTheirTasks) {
+TEST_F(OldRunsTest, InterruptedRunContinuesAndItsCallsCarryTheirTasks) {
   EXPECT_EQ(ResumeAndDrive("left"), RunStatus::kCompleted);
   const auto parts = tasks.parts();
   EXPECT_FALSE(parts.contains("Extract-1-B"));

@@ -10,14 +10,14 @@
 namespace muster::plan {
 namespace {
 
-constexpr size_t kMaxKept = 100;        // attempts that a record holds: the latest
+constexpr size_t kMaxKept = 100;        // attempts kept in a record: the latest
 constexpr size_t kMaxPrefixBytes = 30;  // of the run's id, in the name of an execution
 
 std::string LegacyExecutionOf(const std::string& id, int64_t attempt) {
   return attempt == 1 ? id : id + "." + std::to_string(attempt);
 }
 
-// The run whose attempt an older version would have called the same; empty: there is none.
+// The run that owned an attempt of this name in an older version; empty: none.
 std::string RunBefore(const std::string& id) {
   const size_t dot = id.rfind('.');
   if (dot == id.npos || dot == 0 || dot + 1 == id.size()) return {};
@@ -26,7 +26,7 @@ std::string RunBefore(const std::string& id) {
   return number ? id.substr(0, dot) : std::string();
 }
 
-// Whether an execution has the inputs of a run, or is not there.
+// Whether an execution belongs to a run, by its inputs, or does not exist.
 Result<bool> HasInputsOf(store::Store& store, const std::string& execution, const RunState& run) {
   MUSTER_ASSIGN(const ExecutionLog log, ReadLog(store, execution, run.profile, nullptr));
   if (log.input.is_null()) return true;
@@ -117,7 +117,7 @@ Status DropForeignAttempts(store::Store& store, RunState& run) {
   return {};
 }
 
-// One that was written down and never begun was left for the next.
+// An earlier attempt without an execution was recorded, but never begun.
 Result<std::vector<AttemptReport>> Runs::Attempts(const RunState& run, bool with_tasks) {
   std::shared_ptr<const PlanWithStates> plan;
   if (with_tasks) {

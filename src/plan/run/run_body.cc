@@ -14,10 +14,10 @@
 namespace muster::plan {
 namespace {
 
-constexpr size_t kMaxPlanBytes = 200'000;  // what a record may hold, with room for the rest
+constexpr size_t kMaxPlanBytes = 200'000;  // of a record, with room for the rest
 constexpr size_t kMostDifferences = 5;
-constexpr int64_t kMaxAttempts = 100'000;  // that a record may claim: each is looked for
-// Grows when older versions could not continue a run.
+constexpr int64_t kMaxAttempts = 100'000;  // in a record: each is looked up
+// Raised when older versions could not continue a run.
 constexpr RecordFormat kFormat{"plan.run", 2};
 constexpr int64_t kEnumsByName = 2;  // since this version
 
@@ -54,7 +54,7 @@ Json CancelMachine(const Plan& plan, const RunState& run) {
   return {{"StartAt", "CancelMigration"}, {"States", std::move(states)}};
 }
 
-// How the version that wrote a record has written the plan that it pins.
+// The plan in the form in which the record's version pinned it.
 CanonicalForm FormOf(const Json& body) {
   return VersionOf(body) >= kEnumsByName ? CanonicalForm::kNames : CanonicalForm::kNumbers;
 }
@@ -62,7 +62,7 @@ Plan AsPinnedBy(const Json& body, const Plan& plan) {
   return body.contains("pins_scripts") ? plan : WithoutContents(plan);
 }
 
-// "objects.A.rows: 1 → 2"; a digest says nothing to a person.
+// "objects.A.rows: 1 → 2"; digests are left out.
 std::string TextOf(const Difference& difference, const Plan& plan) {
   for (const auto& [name, script] : plan.scripts) {
     if (difference.where != "scripts." + name + ".sha256") continue;
@@ -113,7 +113,7 @@ RunIdentity IdentityOf(const RunState& run) {
 
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
-  // A plan too large to be kept is still known by its hash.
+  // A plan too large to be stored is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
   return ToJsonText({{kVersionField, kFormat.version},
                      {"plan", run.plan},

@@ -10,45 +10,45 @@
 
 namespace muster::plan {
 
-// Fills in defaults. kInvalid names all inputs that are missing, unknown or not usable.
+// Fills in defaults. kInvalid lists all missing, unknown and unusable inputs.
 Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inputs);
 
-// What the states of a run know of it.
+// The run, as its states see it.
 RunIdentity IdentityOf(const RunState& run);
 
-// The body of a run's record: the run, what its plan means, how to mark it as cancelled, and the
-// results of tasks that earlier attempts have done, as in CompileOptions.
+// The body of a run's record: the run, its plan, how to mark it as cancelled, and the results of
+// tasks that earlier attempts have completed, as in CompileOptions.
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done);
 Result<RunState> ReadRunBody(const store::Record& record);
 Json DoneOf(const store::Record& record);
 
-// The state machine by which the migration's status becomes CANCELLED and what continues elsewhere
-// is stopped; null: there is none. Its input has BegunExtracts beside the run's own.
+// The state machine that sets the migration's status to CANCELLED and stops what continues
+// remotely; null: none. Its input has BegunExtracts beside the run's own.
 inline constexpr const char* kBegunInput = "muster:begun";
 Json CancelMachineOf(const store::Record& record);
 
-// The plan that a record holds, as ReadCanonical gives it; none: it was too large.
+// The plan in a record, as ReadCanonical returns it; none: it was too large.
 Result<std::optional<Plan>> PinnedPlan(const store::Record& record);
 
-// Whether a run was begun by this very plan, scripts and all. One that a version has begun which
-// did not look into scripts is known by the rest.
+// Whether a run was started with exactly this plan, scripts included. Runs of versions that did not
+// hash scripts are compared without them.
 bool IsPinned(const store::Record& record, const Plan& plan);
 
-// In what a plan differs from the one that a record holds.
+// How a plan differs from the one in a record.
 std::string DescribeChanges(const store::Record& record, const Plan& plan);
 
-// Adds the tasks that have succeeded in an execution, by its log. Those that the plan does not
-// have, or has in another rank, are left out.
+// Adds the tasks that have succeeded in an execution, according to its log. Skips those that the
+// plan lacks or has in another rank.
 void AddDone(const Plan& plan, const ExecutionLog& log, Json& done);
 
-// The tasks that are to be done again. kInvalid: there is no such rank or task.
+// The tasks to run again. kInvalid: no such rank or task.
 Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again);
 
-// Those that a plan changes which is not the one that a record holds; all if that was too large to
-// be kept.
+// The tasks whose definition has changed since the plan in a record; all if that was too large to
+// be stored.
 Result<std::set<std::string>> ChangedSince(const store::Record& record, const Plan& plan);
 
-// Takes out which ranks were reconciled.
+// Removes the results of reconciliations.
 void ForgetReconciled(const Plan& plan, Json& done);
 
 }  // namespace muster::plan

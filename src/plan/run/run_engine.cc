@@ -1,4 +1,4 @@
-// The public engine of runs: plans are read from their files, and Runs does the rest.
+// The public engine of runs: reads plans from their files, and leaves the rest to Runs.
 
 #include <atomic>
 
@@ -18,7 +18,7 @@ Result<Plan> LoadForRun(const std::string& path, const PlanOptions& options) {
   return LoadPlan(path, options);
 }
 
-// Calls of the states pass the gate, and the gate passes them on to the executors.
+// Calls go through the gate to the executors.
 class StoreRunEngine final : public RunEngine {
  public:
   StoreRunEngine(store::Store& store, std::vector<states::TaskExecutor*> executors,
@@ -110,11 +110,11 @@ class StoreRunEngine final : public RunEngine {
     return error;
   }
 
-  // The gate knows the tasks of one run.
+  // The gate knows the tasks of a single run.
   template <class Work>
   Result<RunState> Alone(const Work& work) {
     if (driving_.exchange(true)) {
-      return Error{Code::kConflict, "this engine is driving a run already",
+      return Error{Code::kConflict, "this engine already drives a run",
                    "make an engine for each run that is driven at the same time"};
     }
     Result<RunState> ended = work();

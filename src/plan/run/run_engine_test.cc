@@ -140,7 +140,7 @@ TEST_F(RunEngineTest, AMovedPlanIsFoundByItsPath) {
   EXPECT_TRUE(found) << found.error().ToString();
 }
 
-TEST_F(RunEngineTest, ExecutorsAreToldWhenARunIsDrivenHere) {
+TEST_F(RunEngineTest, ExecutorsLearnWhenARunIsDrivenHere) {
   ASSERT_TRUE(engine_->Drive(*Start(), {}));
   EXPECT_EQ(answers_.begun, std::vector<std::string>{"m"});
   EXPECT_EQ(answers_.ended, std::vector<std::string>{"m"});
@@ -157,7 +157,7 @@ TEST_F(RunEngineTest, AnExecutorThatCannotBeginFailsTheDriveBeforeAnyCall) {
   EXPECT_EQ(engine_->Drive(*run, {})->status, RunStatus::kCompleted);
 }
 
-TEST_F(RunEngineTest, AnExecutorThatCannotEndFailsTheDriveAndTheRunIsAsItWas) {
+TEST_F(RunEngineTest, ExecutorThatCannotEndFailsTheDriveButNotTheRun) {
   answers_.ends = Error{Code::kUnavailable, "away"};
   EXPECT_EQ(engine_->Drive(*Start(), {}).error().code, Code::kUnavailable);
   EXPECT_EQ(engine_->Find("m")->status, RunStatus::kCompleted);

@@ -9,7 +9,7 @@
 namespace muster::plan {
 namespace {
 
-// Of the tasks that had to end before this one could begin, the one that ended last.
+// The last task to end among those that had to end before this one began.
 const TaskView* Before(const RunView& view, const TaskView& task) {
   const TaskView* latest = nullptr;
   const auto consider = [&](const TaskView& other) {
@@ -18,7 +18,7 @@ const TaskView* Before(const RunView& view, const TaskView& task) {
   };
   const RankView* rank = view.FindRank(task.rank);
   for (const TaskView& other : rank->tasks) {
-    // Of its own phase only one whose place it took.
+    // Within its phase, the one whose lane it took.
     if (&other != &task) consider(other);
   }
   for (const int64_t need : rank->needs) {
@@ -36,8 +36,8 @@ class Forecast {
     if (const auto profile = plan.FindProfile(view.run.profile)) format_ = (*profile)->format;
   }
 
-  // What is left takes as long as the plan expects, at the pace of what has been done; everything
-  // as early as its needs let it.
+  // The remaining tasks are assumed to take as long as planned, at the pace so far, and to start as
+  // early as their needs allow.
   WallTime End() const {
     const double pace = Pace();
     std::map<int64_t, WallTime> ends;
@@ -76,7 +76,7 @@ class Forecast {
     return std::chrono::milliseconds(static_cast<int64_t>(500 * (range.min + range.max)));
   }
 
-  // How long what has been done took beside what the plan expected of it.
+  // Actual time of the completed tasks relative to the plan's estimate.
   double Pace() const {
     std::chrono::duration<double> took{0};
     std::chrono::duration<double> expected{0};
@@ -85,7 +85,7 @@ class Forecast {
         if (task.status != TaskStatus::kSucceeded || task.attempts.empty()) continue;
         const TaskAttempt& last = task.attempts.back();
         const WallTime end = last.end.value_or(now_);
-        // The time in which no process drove it, after a crash, does not count.
+        // Time without a driver, after a crash, does not count.
         const WallTime start = live_.SinceOr(last.start);
         took += end - (start < end ? start : last.start);
         expected += EstimateOf(i, task);
@@ -113,7 +113,7 @@ void FindCriticalPath(RunView& view, WallTime now) {
     }
   }
   std::set<std::string> keys;
-  // Tasks that took no time can each end when the other begins.
+  // Tasks that took no time could follow each other in a circle.
   for (; last != nullptr && keys.insert(last->Key()).second; last = Before(view, *last)) {
     view.critical_path.insert(view.critical_path.begin(), last->Key());
   }

@@ -4,11 +4,10 @@
 
 namespace muster::plan {
 
-// Lists the critical path of a run, and marks its tasks.
+// Determines the critical path of a run, and marks its tasks.
 void FindCriticalPath(RunView& view, WallTime now);
 
-// When a run in progress will end: what is left takes as long as the plan expects, at the
-// pace of what has been done.
+// When a run in progress will end, if the rest takes as long as planned, at the pace so far.
 WallTime ExpectedEnd(const RunView& view, const Plan& plan, const LiveRun& live, WallTime now);
 
 }  // namespace muster::plan

@@ -54,7 +54,7 @@ void FailAttempt(const Event& event, EventKind kind, TaskLog& task) {
   attempt.failure = {event.error, event.cause};
 }
 
-// Goes through a history once, and knows which state belongs to which task.
+// Reads a history in one pass, and assigns states to tasks.
 class LogReader {
  public:
   explicit LogReader(const StateTable& states) {
@@ -70,7 +70,7 @@ class LogReader {
   struct Part {
     const PlanState* state = nullptr;
     RankLog* rank = nullptr;
-    TaskLog* task = nullptr;  // null: it is the rank's own
+    TaskLog* task = nullptr;  // null: it belongs to the rank
   };
 
   void Place(const std::string& name, const PlanState& state) {
@@ -79,7 +79,7 @@ class LogReader {
     part.rank = &log_.ranks[state.rank];
     if (!state.phase) return;
     part.task = &log_.tasks[{state.rank, *state.phase, state.task}];
-    // One that an earlier attempt has done has only its last state.
+    // A task completed by an earlier attempt has only its last state.
     if (state.Begins() || (state.Ends() && part.task->first_state.empty()))
       part.task->first_state = name;
   }
@@ -100,7 +100,7 @@ class LogReader {
     }
   }
 
-  // Only events that enter or leave a state name it; the others name the event before them.
+  // Only events that enter or leave a state name it; the others refer to the event before them.
   const std::string& StateOf(const Event& event, EventKind kind) {
     std::string& state = state_of_[event.id];
     if (Enters(kind) || kind == EventKind::kStateExited) {
@@ -114,7 +114,7 @@ class LogReader {
   void AddToTask(const Event& event, EventKind kind, const std::string& name, const Part& part) {
     TaskLog& task = *part.task;
     AddLine(event, kind, name, task);
-    // A notification that fails is no failure of the task.
+    // A failed notification is not a failure of the task.
     if (part.state->role == StateRole::kNotify) {
       if (Enters(kind)) Fail(event, part);
       return;
@@ -124,7 +124,8 @@ class LogReader {
     if (kind == EventKind::kStateExited && part.state->Ends()) End(event, name, part);
   }
 
-  // To the state in which a task begins. What an earlier attempt has done is a Pass.
+  // An event of the task's first state. A task completed by an earlier attempt is a Pass, which is
+  // skipped.
   static void AddToFirst(const Event& event, EventKind kind, TaskLog& task) {
     if (kind == EventKind::kTaskEntered) {
       task.state = PartState::kRunning;
@@ -143,7 +144,7 @@ class LogReader {
     }
   }
 
-  // Its failure was caught: people are notified.
+  // Its failure was caught, and people are notified.
   void Fail(const Event& event, const Part& part) {
     TaskLog& task = *part.task;
     task.state = PartState::kFailed;
@@ -159,7 +160,7 @@ class LogReader {
   void End(const Event& event, const std::string& name, const Part& part) {
     TaskLog& task = *part.task;
     Json result = event.payload ? ResultIn(*event.payload, part.state->task) : AnswerOf(name);
-    // A failure is noted when the state that follows is entered.
+    // A failure is recorded when the next state is entered.
     if (IsError(result)) return;
     task.state = PartState::kSucceeded;
     task.result = std::move(result);
@@ -185,8 +186,8 @@ class LogReader {
     if (IsError(error)) rank.unreconciled = ErrorIn(error);
   }
 
-  // What the last call of a state has answered, or its error; null: neither is known. A history
-  // keeps no large outputs, and those of states have all that was done before in them.
+  // The result or error of a state's last call; null: unknown. Histories omit large outputs, and a
+  // state's output has those of all tasks before it.
   Json AnswerOf(const std::string& state) const {
     const auto last = last_call_.find(state);
     if (last == last_call_.end()) return {};

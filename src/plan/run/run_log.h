@@ -33,7 +33,7 @@ struct TaskAttempt {
   std::optional<WallTime> end = {};
   AttemptStatus status = AttemptStatus::kRunning;
   CaughtError failure = {};                    // of one that failed or timed out
-  std::optional<WallTime> backoff_until = {};  // of a failed one that is followed by another
+  std::optional<WallTime> backoff_until = {};  // of a failed one that is retried
 };
 
 struct TaskLogLine {
@@ -45,19 +45,19 @@ struct TaskLogLine {
 };
 std::string NameOf(TaskLogLine::Level level);  // "info"
 
-// What an execution has done of one task.
+// What an execution has done for one task.
 struct TaskLog {
-  std::string first_state = {};             // the state in which it begins
-  PartState state = PartState::kWaiting;    // never kStopped: see ExecutionLog
-  std::optional<WallTime> start = {};       // none: it was not begun, or done by an earlier attempt
-  std::optional<WallTime> stop = {};        // of one that was begun and has ended
-  Json result = {};                         // once it has succeeded; null: too large to be kept
-  std::optional<CaughtError> failure = {};  // once it has failed
-  std::vector<TaskAttempt> attempts = {};   // oldest first
-  int64_t failed_calls = 0;                 // of its first state
-  std::optional<WallTime> failed_at = {};   // the last attempt has failed, and none followed yet
-  std::shared_ptr<const Json> asked = {};   // the parameters of the last attempt
-  std::shared_ptr<const Json> answered = {};  // what its first state's call gave; null: nothing yet
+  std::string first_state = {};               // by name
+  PartState state = PartState::kWaiting;      // never kStopped: see ExecutionLog
+  std::optional<WallTime> start = {};         // none: not begun, or completed by an earlier attempt
+  std::optional<WallTime> stop = {};          // of one that was begun and has ended
+  Json result = {};                           // once it has succeeded; null: too large to be stored
+  std::optional<CaughtError> failure = {};    // once it has failed
+  std::vector<TaskAttempt> attempts = {};     // oldest first
+  int64_t failed_calls = 0;                   // of its first state
+  std::optional<WallTime> failed_at = {};     // if the last attempt failed and no other has begun
+  std::shared_ptr<const Json> asked = {};     // the parameters of the last attempt
+  std::shared_ptr<const Json> answered = {};  // its first state's result; null: none yet
   std::vector<TaskLogLine> lines = {};        // the latest 1,000 events
 };
 
@@ -68,8 +68,8 @@ struct RankLog {
   std::optional<CaughtError> unreconciled = {};  // the reconciliation has failed
 };
 
-// What the history of one attempt of a run says, task by task. Tasks that were running when the
-// execution ended are left as kRunning: the history has no event for that.
+// What the history of one attempt of a run shows, task by task. Tasks that were running when the
+// execution ended stay kRunning: the history has no event for that.
 struct ExecutionLog {
   Json input = {};  // of the execution; null: it has not begun
   std::map<std::tuple<int64_t, Phase, std::string>, TaskLog> tasks = {};  // by rank, phase and name
@@ -80,8 +80,7 @@ struct ExecutionLog {
   const RankLog* Find(int64_t rank) const;
 };
 
-// A plan, and the states that it compiles to, compiled once for each profile that is asked for.
-// Thread-safe.
+// A plan and its states, compiled once for each profile that is used. Thread-safe.
 class PlanWithStates {
  public:
   explicit PlanWithStates(Plan plan) : plan_(std::move(plan)) {}
@@ -89,7 +88,7 @@ class PlanWithStates {
   const Plan& operator*() const { return plan_; }
   const Plan* operator->() const { return &plan_; }
 
-  // kInvalid: there is no such profile.
+  // kInvalid: no such profile.
   Result<StateTable> StatesOf(const std::string& profile) const;
 
  private:
@@ -98,17 +97,17 @@ class PlanWithStates {
   mutable std::map<std::string, StateTable> states_ GUARDED_BY(mutex_);  // by profile
 };
 
-// The states of an execution: the table stored with it, or if an older version began it without
-// one, that of the run's plan. Empty: neither is there.
+// The states of an execution: the table stored with it or, if an older version started it without
+// one, that of the run's plan. Empty: neither exists.
 Result<StateTable> ReadStatesOf(store::Store& store, const std::string& execution,
                                 const std::string& profile, const PlanWithStates* pinned);
 
-// The only reader of histories: everything that reports on runs goes by its result. An execution
-// that does not exist has an empty log: its process may have died before it began.
+// The only reader of histories: all reports on runs use its result. The log of an execution that
+// does not exist is empty: its process may have died before starting it.
 Result<ExecutionLog> ReadLog(store::Store& store, const std::string& execution,
                              const std::string& profile, const PlanWithStates* pinned);
 
-// The same of events that were read already.
+// The same from events that were read already.
 ExecutionLog MakeLog(const StateTable& states, const std::vector<states::Event>& events);
 
 }  // namespace muster::plan

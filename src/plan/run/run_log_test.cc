@@ -1,5 +1,4 @@
-// Goal: what a history says of a task is read the same way for everyone. Method: histories made by
-// hand, as the engine writes them.
+// Goal: a history means the same to every reader. Method: hand-made histories in the engine's form.
 
 #include "plan/run/run_log.h"
 
@@ -12,7 +11,7 @@ namespace {
 
 WallTime At(int64_t ms) { return WallTime(milliseconds(ms)); }
 
-// A history in which each event follows the one before it, a millisecond later.
+// A history in which events follow each other at intervals of a millisecond.
 class Story {
  public:
   Story& Enter(const std::string& type, const std::string& state, Json input = Json::object()) {
@@ -71,7 +70,7 @@ TaskLog LogOf(const Story& story, const std::string& task) {
   return *MakeLog(kStates, story.events()).Find(1, Phase::kExtract, task);
 }
 
-TEST(RunLog, ATaskThatWasNotBegunWaits) {
+TEST(RunLog, UnstartedTaskIsWaiting) {
   const TaskLog task = LogOf({}, "A");
   EXPECT_EQ(task.state, PartState::kWaiting);
   EXPECT_EQ(task.first_state, "Extract-1-A");
@@ -109,7 +108,7 @@ TEST(RunLog, AttemptsHaveTheirTimesErrorsAndBackoff) {
   EXPECT_EQ(task.attempts[2].end, At(8));
 }
 
-TEST(RunLog, ANotificationThatFailsIsNoFailureOfTheTask) {
+TEST(RunLog, FailedNotificationIsNotAFailureOfTheTask) {
   Story story;
   const Json left = ResultOf("A", {{"Error", "Lost"}, {"Cause", "gone"}});
   story.Enter("Task", "Extract-1-A").Call({}).Fail("Lost").Exit("Task", "Extract-1-A", left);
@@ -125,7 +124,7 @@ TEST(RunLog, ANotificationThatFailsIsNoFailureOfTheTask) {
   EXPECT_EQ(task.attempts[0].end, At(3));
 }
 
-TEST(RunLog, AStepThatFailedAndWasRepeatedLeavesTheAttemptSucceeded) {
+TEST(RunLog, AttemptWithARepeatedStepSucceeds) {
   Story story;
   story.Enter("Task", "Start-1-F").Call({{"flow", "f"}}).Succeed({{"id", "x"}});
   story.Exit("Task", "Start-1-F", Json::object());
@@ -142,7 +141,7 @@ TEST(RunLog, AStepThatFailedAndWasRepeatedLeavesTheAttemptSucceeded) {
 }
 
 // A history keeps no large payloads.
-TEST(RunLog, WhatAStateLeftIsTakenFromItsCallIfItWasTooLarge) {
+TEST(RunLog, ResultComesFromTheCallIfTheStatesOutputWasTooLarge) {
   Story story;
   story.Enter("Task", "Extract-1-A").Call({}).Succeed({{"rows", 7}});
   story.Exit("Task", "Extract-1-A", {}).Truncate();
@@ -155,7 +154,7 @@ TEST(RunLog, WhatAStateLeftIsTakenFromItsCallIfItWasTooLarge) {
   EXPECT_EQ(LogOf(failed, "A").failure->error, "Lost");
 }
 
-TEST(RunLog, AnEarlierAttemptsSuccessIsAPassWithoutTimes) {
+TEST(RunLog, SuccessOfAnEarlierAttemptIsAPassWithoutTimes) {
   Story story;
   story.Enter("Pass", "Extract-1-A").Exit("Pass", "Extract-1-A", ResultOf("A", {{"rows", 7}}));
   const TaskLog task = LogOf(story, "A");
@@ -165,7 +164,7 @@ TEST(RunLog, AnEarlierAttemptsSuccessIsAPassWithoutTimes) {
   EXPECT_FALSE(task.stop);
 }
 
-TEST(RunLog, ARankIsReconciledAndDoneOrSaysWhyNot) {
+TEST(RunLog, RankIsReconciledOrReportsWhyNot) {
   Story story;
   story.Enter("Task", "Reconcile-Rank1").Call({}).Succeed({{"staged", 1}});
   Story large = story;

@@ -37,7 +37,7 @@ TEST(RunProgress, ARankEndsWhenItsRowsAreDoneAtTheRateSoFar) {
   EXPECT_DOUBLE_EQ(*one.left_s, 1'000.0 / 120);
 }
 
-TEST(RunProgress, BeforeARankHasARateThatOfTheRunCounts) {
+TEST(RunProgress, RunsRateIsUsedUntilTheRankHasOne) {
   RankReport first{.number = 1, .name = "", .state = PartState::kSucceeded};
   first.tasks = {Task("A", PartState::kSucceeded, 100)};
   first.tasks[0].rows = 100;
@@ -52,7 +52,7 @@ TEST(RunProgress, BeforeARankHasARateThatOfTheRunCounts) {
   EXPECT_FALSE(ProgressOf({.ranks = {second}}, {}, kStart + seconds(20)).running[0].left_s);
 }
 
-TEST(RunProgress, ThereIsNoTimeLeftWhileATaskWaitsForItsRetry) {
+TEST(RunProgress, TimeLeftIsUnknownWhileATaskWaitsForItsRetry) {
   RankReport rank{.number = 1, .name = "", .state = PartState::kRunning};
   rank.tasks = {Task("A", PartState::kSucceeded, 100), Task("B", PartState::kRunning, 100),
                 Task("C", PartState::kRunning, 100)};

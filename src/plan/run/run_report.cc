@@ -85,7 +85,7 @@ class ReportMaker {
   void Apply(const TaskLog& log, TaskReport& task) const {
     task.first_state = log.first_state;
     if (log.state == PartState::kWaiting) return;
-    // What an earlier attempt has done may stand in `done` only.
+    // A result from an earlier attempt may only be in `done`.
     if (log.state == PartState::kSucceeded && !log.result.is_null()) Succeed(task, log.result);
     task.state = ended_ && log.state == PartState::kRunning ? PartState::kStopped : log.state;
     task.start = log.start;
@@ -118,7 +118,7 @@ class ReportMaker {
     return ended_ ? PartState::kStopped : PartState::kRunning;
   }
 
-  // Where the last thing that is known of a task is a failure, it waits for its next try.
+  // A task whose last event is a failure waits for its next attempt.
   std::optional<RetryReport> RetryOf(const TaskLog& log, const TaskReport& task) const {
     const RetryRule& rule = task.phase == Phase::kExtract ? plan_.objects.at(task.name).rules.retry
                                                           : plan_.scripts.at(task.name).rules.retry;
@@ -132,7 +132,7 @@ class ReportMaker {
         .why = FailureOf(log.attempts.empty() ? CaughtError() : log.attempts.back().failure)};
   }
 
-  // What the objects of a script have, or are expected to have.
+  // The actual or expected rows of the objects that a script reads.
   int64_t RowsToRead(const std::string& script, const Rank& rank, const RankReport& made) const {
     int64_t rows = 0;
     for (const std::string& object : plan_.ReadBy(plan_.scripts.at(script), rank)) {

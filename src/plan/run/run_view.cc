@@ -117,7 +117,7 @@ class Viewer {
     if (!task.attempts.empty()) SettleLast(task);
   }
 
-  // What follows for the last attempt of a task.
+  // What the last attempt of a task leads to.
   void SettleLast(TaskView& task) {
     TaskAttempt& last = task.attempts.back();
     if (task.next_try) last.backoff_until = task.next_try;

@@ -15,7 +15,7 @@
 
 namespace muster::plan {
 
-// A PartState; kBackoff: it is RUNNING, and waits for its next attempt.
+// A PartState; kBackoff: RUNNING, but waiting for the next attempt.
 enum class TaskStatus { kWaiting, kRunning, kBackoff, kSucceeded, kFailed, kStopped };
 std::string NameOf(TaskStatus status);  // "waiting"
 
@@ -24,8 +24,8 @@ struct TaskView {
   std::string name;
   int64_t rank = 0;
   TaskStatus status = TaskStatus::kWaiting;
-  std::string why = {};  // it does not run, unless it has succeeded
-  bool earlier = false;  // succeeded in an earlier attempt of the run
+  std::string why = {};  // why it does not run; empty if it has succeeded
+  bool earlier = false;  // completed by an earlier attempt of the run
   bool critical = false;
   std::optional<WallTime> start = {};
   std::optional<WallTime> end = {};
@@ -56,7 +56,7 @@ struct RankView {
   std::optional<WallTime> end = {};
   Json reconciled = {};  // as in RankReport
   std::optional<FailureReport> failure = {};
-  std::optional<RankProgress> progress = {};  // while it is under way
+  std::optional<RankProgress> progress = {};  // while it is in progress
   std::vector<TaskView> tasks = {};           // extracts first
 };
 
@@ -64,16 +64,17 @@ struct RankView {
 struct RunView {
   RunState run;
   std::vector<RankView> ranks;
-  // Keys of tasks from the first to the last, each of which began when the one before had ended.
+  // Keys of tasks from first to last, each of which began when the previous one ended.
   std::vector<std::string> critical_path;
-  std::optional<WallTime> expected_end;  // while it runs: by the plan's estimates and its pace
+  std::optional<WallTime>
+      expected_end;  // while it runs: from the plan's estimates and the pace so far
 
-  // Null: there is none.
+  // Null: no such rank.
   const RankView* FindRank(int64_t number) const;
   const TaskView* Find(Phase phase, const std::string& name) const;
 };
 
-// Statuses come from `report`, the attempts of each task from the log of the execution.
+// Statuses come from `report`, attempts of tasks from the execution's log.
 RunView ViewRun(const Plan& plan, RunState run, const RunReport& report, const ExecutionLog& log,
                 LiveRun live, WallTime now);
 

@@ -1,5 +1,5 @@
-// Goal: what people are shown of a run is what it did. Method: real runs on the memory store, with
-// tasks that fail on demand.
+// Goal: the view of a run shows what the run did. Method: real runs on the memory store, with tasks
+// that fail on demand.
 
 #include "plan/run/run_view.h"
 
@@ -122,7 +122,7 @@ TEST_F(RunViewTest, AFailureIsShownWithItsAttemptsAndWhyOthersWait) {
   EXPECT_EQ(waits->why, "rank 2 has failed");
 }
 
-TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
+TEST_F(RunViewTest, TasksCompletedByAnEarlierAttemptAreMarked) {
   tasks.failing = {"Extract-2-B"};
   Start(true);
   tasks.failing = {};
@@ -135,7 +135,7 @@ TEST_F(RunViewTest, WhatAnEarlierAttemptHasDoneIsMarked) {
   EXPECT_FALSE(view.Find(Phase::kExtract, "B")->earlier);
 }
 
-TEST_F(RunViewTest, ARunRemembersTheVariablesThatItWasGiven) {
+TEST_F(RunViewTest, RunRemembersItsVariables) {
   Plan given = plan;
   given.given = {{"customer", "acme"}};
   const auto run = runs.Start(given, given.profiles.front(),
@@ -144,18 +144,18 @@ TEST_F(RunViewTest, ARunRemembersTheVariablesThatItWasGiven) {
   EXPECT_EQ(runs.Find("m")->variables, given.given);
 }
 
-TEST_F(RunViewTest, WhatIsLeftIsExpectedAtThePaceOfWhatIsDone) {
+TEST_F(RunViewTest, RemainingTimeFollowsThePaceSoFar) {
   tasks.failing = {"Extract-2-B"};
   tasks.stop_at_failure = true;
   const RunView view = Start(true);
   EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->status, TaskStatus::kSucceeded);
   ASSERT_TRUE(view.expected_end);
-  // The plan expects minutes, and what was done took milliseconds.
+  // The plan expects minutes, and the completed tasks took milliseconds.
   EXPECT_LT(*view.expected_end, RealEnv().WallNow() + std::chrono::minutes(1));
 }
 
-TEST_F(RunViewTest, BeforeAnythingRunsEverythingSaysWhatItWaitsFor) {
+TEST_F(RunViewTest, UnstartedTasksReportWhatTheyWaitFor) {
   const RunView view = Start(false);
   EXPECT_EQ(view.run.status, RunStatus::kInProgress);
   EXPECT_EQ(view.Find(Phase::kExtract, "A")->why, "comes next");

@@ -135,7 +135,7 @@ Result<RunState> Runs::Start(const Plan& plan, const Profile& profile,
                  "migration '" + run.id + "' already exists: " + std::string(NameOf(other->status)),
                  next};
   }
-  // The names of its execution and of its queue were not known before.
+  // The names of its execution and queue depend on it.
   MUSTER_ASSIGN(const CompiledRun compiled, Compiled(plan, run, Json::object()));
   MUSTER_TRY(Begin(compiled));
   return run;
@@ -151,7 +151,7 @@ Result<std::optional<RunState>> Runs::Create(RunState& run, const Plan& plan) {
   MUSTER_TRY(store::Update(
       store_, kRunKind, run.id,
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
-        // The body has the run's incarnation: an equal one is ours, by a write whose reply was
+        // The body contains the run's incarnation: an equal one is ours, by a write whose reply was
         // lost.
         const bool ours = stored && stored->body == record.body && Holds(*stored, record.epoch);
         if (stored && !ours) other = stored;
@@ -183,7 +183,7 @@ Result<std::string> Runs::Resolve(const std::string& text) {
   }
   if (last != text.npos) return NoSuchRun(text);
   if (same.size() < 2) return id;
-  return Error{Code::kInvalid, "several migrations are called '" + id + "': " + names,
+  return Error{Code::kInvalid, "several migrations have the id '" + id + "': " + names,
                "say which: TENANT/ENVIRONMENT/" + id};
 }
 

@@ -58,8 +58,8 @@ class Runs {
                                              const Again& again);
 
   // Drives a run that Start or Resume has returned until it has ended or a stop is requested, with
-  // this many calls at once. kLeaseLost: another process has claimed the run since; its calls here
-  // were stopped, and nothing of it is driven here any more.
+  // this many concurrent calls. kLeaseLost: another process has claimed the run since; its calls
+  // here were stopped, and this process no longer drives any of it.
   Result<RunState> Drive(const RunState& run, int threads, std::stop_token stop);
 
   // Ends a running one at once: its calls are cancelled where possible, and the migration's status
@@ -67,9 +67,9 @@ class Runs {
   Status Cancel(const std::string& id);
 
   // Ends a running one once its current tasks have ended; no more tasks begin. The run's driver
-  // does it; a run without one is driven here, with this many calls at once. Returns when it has
-  // ended or a stop is requested, which leaves the request in force. `say` receives what is waited
-  // for, whenever that changes.
+  // does it; a run without one is driven here, with this many concurrent calls. Returns when it has
+  // ended or a stop is requested, which leaves the request in force. `say` receives what the run
+  // waits for, whenever that changes.
   Result<RunState> Drain(const std::string& id, int threads, const Sayer& say,
                          std::stop_token stop);
 
@@ -107,7 +107,7 @@ class Runs {
  private:
   Result<store::Record> Read(const std::string& id);
   Result<RunState> Describe(const store::Record& record);
-  // Null: it was too large to be kept.
+  // Null: it was too large to be stored.
   Result<std::shared_ptr<const PlanWithStates>> PlanIn(const store::Record& record);
   Result<ExecutionLog> LogOf(const RunState& run, const PlanWithStates* pinned);
   Result<std::optional<RunState>> Create(RunState& run, const Plan& plan);
@@ -120,7 +120,7 @@ class Runs {
   Result<Json> DoneSoFar(const Plan& plan, const RunState& run, Json done);
   Result<Json> DoneFor(const store::Record& record, const RunState& run, const Plan& plan,
                        const Again& again, std::vector<std::string>& invalidated);
-  // With the run's lease; `hash`: of the plan that it had before it was claimed.
+  // With the run's lease; `hash`: that of the plan it had before it was claimed.
   Result<RunState> ResumeHeld(const store::Record& record, RunState run, const std::string& hash,
                               const Plan& plan, const ResumeOptions& options);
   Result<RunState> NextAttempt(const store::Record& record, RunState run, const Plan& plan,
@@ -128,19 +128,19 @@ class Runs {
   // None: another process's lease has not ended.
   Result<std::optional<store::Record>> Claim(const std::string& id, std::stop_token stop);
   Result<store::Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
-  // Whether this process holds a run's record, by the claim of that epoch.
+  // Whether this process holds a run's record, claimed with that epoch.
   bool Holds(const store::Record& record, int64_t epoch) const;
   // kLeaseLost: another process has claimed the run.
   Status SetDue(const RunState& run, store::Due due);
   Status Renew(const RunState& run);
   void Release(const RunState& run);
-  // Does work that may take longer than a lease. It is asked to stop when the lease is lost; then
-  // kLeaseLost, whatever came of the work.
+  // Runs work that may take longer than a lease. The work is asked to stop when the lease is lost;
+  // then kLeaseLost, whatever its result.
   Status WhileRenewing(const RunState& run,
                        const std::function<Status(const std::stop_token& stop)>& work);
-  // Whether the run drains; then the gate is closed.
+  // Whether the run is draining; if so, the gate is closed.
   Result<bool> PrepareGate(const RunState& run);
-  // The calls, and the lease beside them, until the run has ended or a stop is requested.
+  // Makes the calls and keeps the lease until the run has ended or a stop is requested.
   Status DriveHeld(const RunState& run, int threads, bool draining, const std::stop_token& stop);
   // Renews the lease, publishes progress and watches for a drain, until `done`. Fails once the
   // lease is lost.

@@ -21,16 +21,16 @@ Result<bool> Runs::IsDrained(const RunState& run) {
   if (!plan) return gate_->IsEmpty();
   MUSTER_ASSIGN(const Profile* profile, (*plan)->FindProfile(run.profile));
   const bool remote = profile->kind != ProfileKind::kLocal;
-  // A task's start is stored before its call, so the report has all that are in progress. A call
-  // that is pending here may have ended in another process.
+  // A task's start is stored before its call, so the report has all that are in progress. A pending
+  // call may have ended in another process.
   MUSTER_ASSIGN(const RunReport report, Report(run));
   for (const RankReport& rank : report.ranks) {
     for (const TaskReport& task : rank.tasks) {
       if (task.state != PartState::kRunning) continue;
       const Passage passage = gate_->PassageOf(task.first_state);
-      // A failed one waits for its next try, which the gate holds back.
+      // A failed one waits for its next attempt, which the gate holds back.
       if (passage == Passage::kHeld || passage == Passage::kFailed) continue;
-      // A call of a dead process has ended with it, unless it continues on a remote service.
+      // A dead process's call ended with it, unless it continues on a remote service.
       if (passage == Passage::kNone && !remote) continue;
       return false;
     }
@@ -44,8 +44,8 @@ Status Runs::EndCancelled(const RunState& run, const std::string& cause,
   return MarkCancelled(run, stop);
 }
 
-// Runs the state machine that was stored with the run when it began, since the plan may be gone: it
-// sets the migration's status and stops what continues on remote services.
+// Runs the state machine stored with the run, since the plan may be gone: it sets the migration's
+// status and stops what continues on remote services.
 Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   const Json machine = CancelMachineOf(record);
@@ -76,7 +76,7 @@ Status Runs::MarkCancelled(const RunState& run, const std::stop_token& stop) {
   if (marked && marked->status == states::ExecutionStatus::kSucceeded) return {};
   return Error{Code::kUnavailable,
                "migration '" + run.id +
-                   "' is cancelled, but its status could not be written, or what goes on elsewhere "
+                   "' is cancelled, but its status could not be written, or its remote work "
                    "could not be stopped: " +
                    (marked ? marked->error + ": " + marked->cause : std::string()),
                "fix that, then run 'muster cancel " + run.id + "' again"};
@@ -128,7 +128,7 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& sa
   MUSTER_TRY(RequestDrain(store_, run));
   std::string said;
   for (;;) {
-    // The request is for one attempt: a later one was resumed on purpose, and ignores it.
+    // The request is for one attempt; a later one was resumed on purpose, and ignores it.
     MUSTER_ASSIGN(run, Find(id));
     if (run.execution != execution)
       return Error{Code::kConflict,

@@ -79,7 +79,7 @@ Status Runs::WhileRenewing(const RunState& run,
   return lost.stop_requested() ? renewed : worked;
 }
 
-// Must be known before anything begins: which calls are tasks, and whether the run drains.
+// Must be known before the first call: which calls are tasks, and whether the run is draining.
 Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const auto plan, PlanIn(record));
@@ -143,7 +143,7 @@ Status Runs::DriveHeld(const RunState& run, int threads, bool draining,
 }
 
 // `draining`: the gate is closed. A request stays in force for this driver even if it is gone: a
-// process that resumed the run, and lost it since, may remove the request late.
+// process that resumed the run and then lost it may remove the request late.
 Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
   LiveRun live;
@@ -156,7 +156,7 @@ Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& d
       Status renewed = Renew(run);
       const bool lost = !renewed && !IsTransient(renewed.error().code);
       if (lost && !PLANTED_BUG(lost_runs_go_on)) return renewed;
-      // One that failed is tried again at the next look.
+      // A failed one is retried at the next look.
       if (renewed) renew = asked + kRenewEvery;
     }
     if (gate_ == nullptr) continue;
@@ -173,7 +173,7 @@ Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& d
     if (!draining || cancelled) continue;
     gate_->Close();
     if (!IsDrained(run).value_or(false)) continue;
-    // Stopping what continues elsewhere may take longer than a lease.
+    // Stopping remote work may take longer than a lease.
     Status ended = WhileRenewing(run, [&](const std::stop_token& lost) {
       return EndCancelled(run, "by 'muster cancel --drain'", lost);
     });

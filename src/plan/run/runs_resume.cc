@@ -21,7 +21,7 @@ Error ResumedByAnother(const std::string& id) {
 
 Error IsCompleted(const std::string& id) {
   return {Code::kConflict, "migration '" + id + "' is completed",
-          "'muster retry " + id + " --rank N' does a part of it again"};
+          "'muster retry " + id + " --rank N' repeats a part of it"};
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
   MUSTER_TRY(DropDrainRequest(store_, run.id));
   if (run.status == RunStatus::kInProgress) {
     // Its driver is gone, perhaps before it had started the execution. A version that compiles the
-    // same plan to another machine continues with the one that was started.
+    // same plan to another machine continues the one that was started.
     MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
     if (!options.again && IsPinned(record, plan)) {
       if (begun) return run;
@@ -120,10 +120,10 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
       MUSTER_TRY(Begin(compiled));
       return run;
     }
-    // The started machine does not do what is asked for now.
+    // The machine that was started lacks the requested repetitions.
     if (begun) {
       MUSTER_TRY(WhileRenewing(run, [&](const std::stop_token& lost) {
-        return EndCancelled(run, "to go on by another plan, or to do parts of it again", lost);
+        return EndCancelled(run, "to continue with another plan, or to repeat parts of it", lost);
       }));
     }
   }
@@ -133,7 +133,7 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
 Result<RunState> Runs::NextAttempt(const store::Record& record, RunState run, const Plan& plan,
                                    const ResumeOptions& options) {
   MUSTER_ASSIGN(const Json done, DoneFor(record, run, plan, options.again, run.invalidated));
-  // Runs of an older version have none.
+  // Runs of older versions have none.
   if (run.incarnation.empty()) run.incarnation = env_.NewId();
   if (run.folder.empty()) run.folder = options.folder;
   AddAttempt(run);

@@ -1,5 +1,5 @@
-// Goal: a migration goes on from where it was, does nothing twice that succeeded, and has one
-// driver at a time. Method: the real engine on the memory store, with tasks that fail on demand.
+// Goal: a migration continues where it stopped, never repeats a success, and has one driver at a
+// time. Method: the real engine on the memory store, with tasks that fail on demand.
 
 #include "plan/run/runs.h"
 
@@ -27,8 +27,8 @@
 namespace muster::plan {
 namespace {
 
-// Makes all calls of a local profile, but for the tasks that it is told to fail, and those that it
-// is told to keep until they are released or not wanted any more.
+// Makes all calls of a local profile. Fails tasks on demand, or holds them until they are released
+// or no longer wanted.
 class Tasks final : public states::TaskExecutor {
  public:
   std::set<std::string> failing;
@@ -42,7 +42,7 @@ class Tasks final : public states::TaskExecutor {
     kept_.erase(state);
     changed_.notify_all();
   }
-  // From now on its calls are pending until they are ended.
+  // From now on its calls stay pending until they are ended.
   void Pend(const std::string& state) {
     const std::lock_guard lock(mutex_);
     pending_.insert(state);
@@ -153,7 +153,7 @@ TEST_F(RunsTest, ARunThatSucceedsIsCompletedAndPinsItsPlan) {
   EXPECT_EQ((*runs.List("", 10)).size(), 1U);
 }
 
-TEST_F(RunsTest, RecordsBesideARunAreRefusedIfTheyAreNewerAndAboutThisAttempt) {
+TEST_F(RunsTest, NewerSideRecordsOfTheCurrentAttemptAreRejected) {
   const RunState run = RunWhole();
   const auto put = [&](const char* kind, const std::string& body) {
     auto record = store->Get(kind, "m").value().value_or(
@@ -170,7 +170,7 @@ TEST_F(RunsTest, RecordsBesideARunAreRefusedIfTheyAreNewerAndAboutThisAttempt) {
   ASSERT_TRUE(DropDrainRequest(*store, "m"));
   EXPECT_FALSE(DrainRequested(*store, run).value());
   EXPECT_EQ(store->Get("plan.wish", "m").value()->body, R"({"v":1})");
-  // A damaged one is as good as none, where nothing depends on it.
+  // If nothing depends on it, a damaged one counts as missing.
   put("plan.rows", "{" + execution + R"(,"rows":5})");
   EXPECT_TRUE(runs.Live(run)->rows.empty());
   for (const char* kind : {"plan.rows", "plan.wish"}) {
@@ -201,7 +201,7 @@ TEST_F(RunsTest, ARunOfANewerVersionIsListedAsUnreadableBesideTheOthers) {
 }
 
 // Every field of a run's record, with a value of every other type.
-TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
+TEST_F(RunsTest, DamagedRecordIsReportedAsAnError) {
   RunWhole();
   const store::Record good = store->Get(kRunKind, "m").value().value();
   const Json body = Json::parse(good.body);
@@ -238,7 +238,7 @@ TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
       ++unreadable;
       EXPECT_FALSE(listed->front().cause.empty());
     }
-    // Whatever they say: nothing is thrown.
+    // Whatever the value, nothing is thrown.
     static_cast<void>(runs.View("m"));
     static_cast<void>(runs.Report(listed->front()));
     static_cast<void>(ReadPastRuns(*store, states, plan, plan.profiles.front()));
@@ -246,7 +246,7 @@ TEST_F(RunsTest, ADamagedRecordIsAnErrorWherePeopleLook) {
   EXPECT_GT(unreadable, 20);
 }
 
-TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
+TEST_F(RunsTest, DamagedHistoryIsReportedAsAnError) {
   const RunState run = RunWhole();
   const store::Record good = store->Get("states", run.execution).value().value();
   for (const char* type :
@@ -272,7 +272,7 @@ TEST_F(RunsTest, ADamagedHistoryIsAnErrorWherePeopleLook) {
   }
 }
 
-TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
+TEST_F(RunsTest, MigrationIsNotStartedTwice) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   const auto second = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_FALSE(second);
@@ -280,7 +280,7 @@ TEST_F(RunsTest, TheSameMigrationIsNotBegunTwice) {
   EXPECT_EQ(second.error().message, "migration 'm' already exists: IN_PROGRESS");
 }
 
-TEST_F(RunsTest, WhatIsTooLargeToBeginLeavesNoRunBehind) {
+TEST_F(RunsTest, PlanTooLargeToStartLeavesNoRunBehind) {
   std::string objects;
   std::string names;
   for (int i = 0; i < 1000; ++i) {
@@ -303,7 +303,7 @@ ranks:
   EXPECT_EQ(run.error().code, Code::kInvalid);
   const std::string refused = path + ": its state machine has ";
   EXPECT_TRUE(run.error().message.starts_with(refused)) << run.error().ToString();
-  // A check says so before, in the same words.
+  // A check reports it beforehand, in the same words.
   const std::vector<std::string> problems = CheckPlan(path);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_TRUE(problems[0].starts_with(refused)) << problems[0];
@@ -316,7 +316,7 @@ ranks:
   EXPECT_EQ(runs.Find("m").error().code, Code::kNotFound);
 }
 
-TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
+TEST_F(RunsTest, MigrationIdsBelongToTenantAndEnvironment) {
   RunWhole();
   auto inputs = kInputs;
   inputs["environment"] = "prod";
@@ -325,16 +325,16 @@ TEST_F(RunsTest, AMigrationIsOneOfItsTenantInItsEnvironment) {
   EXPECT_NE(other->id, "m");
   EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 2);
-  // Again it is there already, by its own name.
+  // A second one is refused by its own name.
   const auto again = runs.Start(plan, plan.profiles.front(), inputs);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().message, "migration '" + other->id + "' already exists: COMPLETED");
   EXPECT_EQ(runs.Start(plan, plan.profiles.front(), kInputs).error().message,
             "migration 'm' already exists: COMPLETED");
-  // Who asks for one says which.
+  // Callers must name one of the two.
   const auto ambiguous = runs.Resolve("m");
   ASSERT_FALSE(ambiguous);
-  EXPECT_EQ(ambiguous.error().message, "several migrations are called 'm': t/prod/m, t/dev/m");
+  EXPECT_EQ(ambiguous.error().message, "several migrations have the id 'm': t/prod/m, t/dev/m");
   EXPECT_EQ(*runs.Resolve("t/dev/m"), "m");
   EXPECT_EQ(*runs.Resolve("t/prod/m"), other->id);
   EXPECT_EQ(*runs.Resolve(other->id), other->id);
@@ -348,7 +348,7 @@ std::map<std::string, std::string> InputsOf(const std::string& migration) {
 }
 
 // Attempts are named independently of runs.
-TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
+TEST_F(RunsTest, AttemptIsNotMistakenForARunOfThatName) {
   tasks.failing = {"Extract-1-B"};
   ASSERT_EQ(RunWhole().status, RunStatus::kFailed);
   tasks.failing = {};
@@ -364,7 +364,7 @@ TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
-  // The other way round: the attempt is there first.
+  // In the other order: the attempt exists first.
   const auto third = runs.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(third) << third.error().ToString();
   EXPECT_EQ(runs.Drive(*third, 2, {})->status, RunStatus::kFailed);
@@ -376,7 +376,7 @@ TEST_F(RunsTest, AnAttemptIsNotTakenForARunThatIsCalledLikeIt) {
 }
 
 // An abandoned run waits for its resume; other processes leave it alone.
-TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
+TEST_F(RunsTest, ProcessDrivesOnlyItsOwnRun) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   EXPECT_FALSE(runs.Find("m")->driven);
@@ -387,7 +387,7 @@ TEST_F(RunsTest, AProcessDrivesItsOwnRunOnly) {
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
 }
 
-// As older versions have stored it: attempts are known by their names alone.
+// As stored by older versions: attempts are known by name only.
 TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   const auto store_as_older = [&](const std::string& id, int64_t attempt) {
     store::Record record = *store->Get(kRunKind, id).value();
@@ -417,7 +417,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   begin_as_older("m.2");
   ASSERT_EQ(runs.Find("m")->status, RunStatus::kFailed);
   ASSERT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
-  // The second attempt was written down, and could not begin.
+  // The second attempt was recorded, and could not begin.
   store_as_older("m", 2);
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
@@ -428,7 +428,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   EXPECT_EQ(tasks.calls()["Extract-1-B"], 3);
 }
 
-TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
+TEST_F(RunsTest, ResumeSkipsWhatSucceeded) {
   tasks.failing = {"Extract-1-B"};
   const RunState failed = RunWhole();
   EXPECT_EQ(failed.status, RunStatus::kFailed);
@@ -452,8 +452,8 @@ TEST_F(RunsTest, ResumeDoesOnlyWhatDidNotSucceed) {
   EXPECT_EQ(Json::parse(done.output)["appflow"]["A"]["rows"], 1);
 }
 
-// The history keeps no output of more than 8 KiB, and that of a task holds its whole lane's.
-TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
+// The history omits outputs of more than 8 KiB, and a task's output contains its whole lane's.
+TEST_F(RunsTest, ResumeSkipsWhatSucceededInALaneOfManyTasks) {
   std::string text =
       "plan: p\npools: {flows: 1}\nprofiles: {local: {source: a, target: b, staging: c}}\n"
       "retry: {extract: {attempts: 0}}\nobjects:\n";
@@ -482,7 +482,7 @@ TEST_F(RunsTest, ResumeKnowsWhatSucceededInALaneOfManyTasks) {
   }
 }
 
-// What a rank hands on is more than a history keeps.
+// A rank passes on more than a history stores.
 TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   std::string objects;
   std::string scripts;
@@ -521,7 +521,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   report = runs.Report(ended);
   EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
   for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
-  // Of an attempt that does one task again, too.
+  // Even for an attempt that repeats one task.
   const auto retried =
       runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
@@ -544,7 +544,7 @@ TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
 }
 
-TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
+TEST_F(RunsTest, CompletedRunIsRepeatedOnlyInPart) {
   RunWhole();
   EXPECT_EQ(runs.Resume("m", plan, {}, {}, {}).error().code, Code::kConflict);
   const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {}, {});
@@ -557,7 +557,7 @@ TEST_F(RunsTest, ACompletedRunIsDoneAgainInPartsOnly) {
             "there is no task 'nobody'");
 }
 
-TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
+TEST_F(RunsTest, ReadersOfARepeatedObjectAreRepeated) {
   RunWhole();
   const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
   const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {}, {});
@@ -573,8 +573,8 @@ TEST_F(RunsTest, WhatReadsAnObjectIsDoneAgainWithIt) {
   EXPECT_EQ(calls["Reconcile-Rank2"], 1);
 }
 
-// A rank that went on without a task was reconciled without it.
-TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
+// A rank that continued without a task was reconciled without it.
+TEST_F(RunsTest, RankThatContinuedAfterAFailureIsReconciledAgain) {
   const Plan going_on = TwoRanks("1", "on_failure: continue\n");
   tasks.failing = {"Transform-1-load-a", "Extract-2-C"};
   const auto run = runs.Start(going_on, going_on.profiles.front(), kInputs);
@@ -595,7 +595,7 @@ TEST_F(RunsTest, ARankThatWentOnAfterAFailureIsReconciledAgain) {
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 3);
 }
 
-TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
+TEST_F(RunsTest, EditedScriptIsRejectedOrRepeated) {
   Plan pinned = plan;
   pinned.scripts.at("load-a").sha256 = "one";
   const auto run = runs.Start(pinned, pinned.profiles.front(), kInputs);
@@ -618,8 +618,8 @@ TEST_F(RunsTest, AScriptThatWasEditedIsRefusedOrDoneAgain) {
   EXPECT_EQ(tasks.calls()["Transform-1-load-a"], 2);
 }
 
-// What a process that died was at is not finished by the plan that it was begun with.
-TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
+// The new plan does not finish what a dead process was doing.
+TEST_F(RunsTest, EditIsAcceptedByAnInterruptedRun) {
   tasks.Keep("Transform-1-load-a");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -639,7 +639,7 @@ TEST_F(RunsTest, AnEditIsAcceptedByARunThatWasLeft) {
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
 }
 
-TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
+TEST_F(RunsTest, RunWithoutPinnedScriptsIsComparedWithoutThem) {
   tasks.failing = {"Extract-1-B"};
   RunWhole();
   tasks.failing = {};
@@ -655,8 +655,8 @@ TEST_F(RunsTest, ARunThatPinnedNoScriptsIsKnownByTheRest) {
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
 
-TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
-  // It has no driver: the process that began it is gone.
+TEST_F(RunsTest, CancelledRunHasItsStatusAndCanBeResumed) {
+  // It has no driver: the process that started it is gone.
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
   const Status cancelled = runs.Cancel("m");
@@ -671,7 +671,7 @@ TEST_F(RunsTest, ACancelledRunSaysSoAndCanBeResumed) {
   EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
 }
 
-TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
+TEST_F(RunsTest, CancelStopsRunningTasks) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -689,7 +689,7 @@ TEST_F(RunsTest, CancelledNowRunningTasksAreStopped) {
   EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
 }
 
-TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
+TEST_F(RunsTest, DrainLetsRunningTasksEndAndStartsNoOthers) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -697,7 +697,7 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   tasks.AwaitCall("Extract-1-A");
   tasks.AwaitCall("Extract-1-B");
   auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, {}); });
-  // The wish is known before the last task that runs may end.
+  // The request is known before the last running task can end.
   while (!gate.closed()) std::this_thread::yield();
   tasks.Release("Extract-1-A");
   EXPECT_EQ(drained.get()->status, RunStatus::kCancelled);
@@ -711,7 +711,7 @@ TEST_F(RunsTest, DrainedRunningTasksEndAndNothingBegins) {
   EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
 }
 
-// The process that drains the run has begun a call that another process has seen end.
+// The draining process has started a call whose end was seen by another process.
 TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
   tasks.Pend("Extract-1-A");
   const auto drive_until = [&](Runs& by, const RunState& run, const std::string& call) {
@@ -748,7 +748,7 @@ TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
   EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
 }
 
-TEST_F(RunsTest, ARunWithoutADriverIsDrainedWithoutABeginning) {
+TEST_F(RunsTest, RunWithoutADriverIsDrainedWithoutStartingTasks) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   Runs other(*store, states, RealEnv(), &gate);
@@ -759,7 +759,7 @@ TEST_F(RunsTest, ARunWithoutADriverIsDrainedWithoutABeginning) {
   EXPECT_FALSE(tasks.calls().contains("Extract-1-A"));
 }
 
-// Acts just before the first wish is stored.
+// Acts just before the first request is stored.
 class StoreWithALateWish final : public store::StoreWrapper {
  public:
   StoreWithALateWish(store::Store& inner, std::function<void()> before)
@@ -775,7 +775,7 @@ class StoreWithALateWish final : public store::StoreWrapper {
   std::function<void()> before_;
 };
 
-TEST_F(RunsTest, AWishToDrainThatNamesAnEarlierAttemptIsDroppedWithAMessage) {
+TEST_F(RunsTest, DrainRequestForAnEarlierAttemptIsDroppedWithAMessage) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   StoreWithALateWish late(*store, [&] {
     ASSERT_TRUE(runs.Cancel("m"));
@@ -816,7 +816,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(calls["Transform-1-load-a"], 1);
   EXPECT_EQ(calls["Reconcile-Rank1"], 2);
   EXPECT_EQ(calls["Reconcile-Rank2"], 1);
-  // What is done again is reconciled again, and nothing else.
+  // Repeated tasks are reconciled again, and no others.
   const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {}, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
@@ -829,7 +829,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(ranks[1]["tasks"][1]["task"], "load-c");
 }
 
-TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
+TEST_F(RunsTest, PlanThatContinuesFailsAtItsEndIfRowsAreMissing) {
   const Plan lenient = TwoRanks("1", "on_failure: continue\n");
   tasks.failing = {"Reconcile-Rank1"};
   const auto run = runs.Start(lenient, lenient.profiles.front(), kInputs);
@@ -840,7 +840,7 @@ TEST_F(RunsTest, APlanThatGoesOnFailsAtItsEndIfRowsWereMissing) {
   EXPECT_EQ(tasks.calls()["Transform-2-load-c"], 1);
 }
 
-TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
+TEST_F(RunsTest, RowsOfRunningTasksArePublished) {
   tasks.Keep("Extract-1-A");
   const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
   ASSERT_TRUE(run);
@@ -856,7 +856,7 @@ TEST_F(RunsTest, RowsOfTasksThatGoOnAreKnownToOthers) {
   EXPECT_FALSE(other.Find("m")->driven);
 }
 
-TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
+TEST_F(RunsTest, WaitOfARetriedTaskIsReported) {
   Plan patient = plan;
   patient.objects.at("A").rules.retry = {.interval_s = 300, .attempts = 2, .backoff = 2};
   tasks.failing = {"Extract-1-A"};
@@ -881,7 +881,7 @@ TEST_F(RunsTest, WhatATaskWaitsForThatIsTriedAgainIsReported) {
   EXPECT_EQ(ranks[0]["tasks"][0]["retry"]["attempt"], 2);
 }
 
-TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
+TEST_F(RunsTest, ResumedRunKeepsItsStart) {
   tasks.failing = {"Extract-1-B"};
   const RunState first = RunWhole();
   tasks.failing = {};
@@ -892,7 +892,7 @@ TEST_F(RunsTest, ARunThatIsResumedHasBegunBefore) {
   EXPECT_GT(done.start, first.start);
 }
 
-TEST_F(RunsTest, PastRunsTellTimesAndRows) {
+TEST_F(RunsTest, PastRunsProvideTimesAndRows) {
   RunWhole();
   const auto past = ReadPastRuns(*store, states, plan, plan.profiles.front());
   ASSERT_TRUE(past) << past.error().ToString();
@@ -940,7 +940,7 @@ TEST(RunsLease, ADriverThatDisappearsIsReplacedWhenItsLeaseEnds) {
   EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
 }
 
-// The clock of a process that is suspended in its first sleep, until it is woken.
+// The clock of a process that is suspended in its first sleep until woken.
 class SuspendedEnv final : public EnvWrapper {
  public:
   using EnvWrapper::EnvWrapper;
@@ -969,7 +969,7 @@ class SuspendedEnv final : public EnvWrapper {
   bool awake_ = false;
 };
 
-TEST_F(RunsTest, AProcessThatLostItsRunStopsAndSaysSo) {
+TEST_F(RunsTest, ProcessThatLostItsRunStopsWithAnError) {
   SuspendedEnv env(RealEnv());
   Runs suspended(*store, states, env, &gate);
   tasks.Keep("Extract-1-A");
@@ -990,7 +990,7 @@ TEST_F(RunsTest, AProcessThatLostItsRunStopsAndSaysSo) {
             "another process has taken over migration 'm'; this one has stopped");
   EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
   EXPECT_EQ(store->Get(kRunKind, "m").value().value().version, held.version);
-  // Nor can it begin anew under the claim that it lost.
+  // Nor can it start over under the claim that it lost.
   EXPECT_EQ(suspended.Drive(*run, 2, {}).error().code, Code::kLeaseLost);
   tasks.Release("Extract-1-A");
   EXPECT_EQ(next.Drive(*taken, 2, {})->status, RunStatus::kCompleted);
@@ -1058,7 +1058,8 @@ TEST(RunsLease, ClaimOfUnknownOutcomeIsRepeated) {
   Runs next(store, states, env);
   const auto run = next.Resume("m", plan, {}, {}, {});
   ASSERT_TRUE(run) << run.error().ToString();
-  // It is ours by the claim whose answer was lost, not by another one once that has expired.
+  // It is ours through the claim whose answer was lost, not through another one after that has
+  // expired.
   EXPECT_LT(env.WallNow() - before, std::chrono::seconds(1));
 }
 

@@ -12,7 +12,7 @@ constexpr const char* kQueue = "default";
 constexpr const char* kDrain = "drain";
 constexpr const char* kExecution = "execution";
 
-// Each is about one attempt; a request that was dropped is about none.
+// Each belongs to one attempt; a dropped request belongs to none.
 struct DrainBody {
   std::string execution = {};
   std::string cancel = {};  // how: kDrain
@@ -45,7 +45,7 @@ Status Put(store::Store& store, const char* kind, const std::string& key, const 
       });
 }
 
-// The body of a record about this attempt of a run; none: there is none.
+// The body of a record that belongs to this attempt of a run; none: no such record.
 template <class Body, size_t N>
 Result<std::optional<Body>> Read(store::Store& store, const RecordTable<Body, N>& table,
                                  const RunState& run) {
@@ -83,7 +83,7 @@ Status PublishLive(store::Store& store, const RunState& run, const LiveRun& live
 
 Result<LiveRun> ReadLive(store::Store& store, const RunState& run) {
   const auto body = Read(store, kLiveTable, run);
-  // Nothing depends on it: a damaged one is as good as none.
+  // Nothing depends on it: a damaged one counts as missing.
   if (!body && body.error().code == Code::kCorrupt) return LiveRun();
   if (!body) return body.error();
   if (!*body) return LiveRun();

@@ -70,7 +70,7 @@ TEST(Context, PathsSeeTheSameHoweverTheyAreWritten) {
   EXPECT_EQ(std::next(output["execution"].begin()).key(), "Input");
 }
 
-TEST(Context, WhatIsMissingIsSaidWithAllThatIsThere) {
+TEST(Context, MissingPathIsReportedWithTheExistingFields) {
   for (const char* path : {"$$.Execution.Input.none", "$$.Execution.None", "$$.Map.Item.Value"}) {
     const RunResult result = Pass({{"seen.$", "$$.Execution.Name"}, {"none.$", path}});
     EXPECT_EQ(result.status, FlowStatus::kFailed);

@@ -56,7 +56,7 @@ TEST(Definition, AllProblemsAreFoundAtOnceWithTheirPlaces) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(problems[i], expected[i]);
 }
 
-TEST(Definition, AKeyTwiceIsOneProblemAmongOthers) {
+TEST(Definition, DuplicateKeyIsReportedWithTheOtherProblems) {
   const auto problems = ProblemsOf(
       R"({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true, "End": true, "x": 1}}})");
   ASSERT_EQ(problems.size(), 2u);
@@ -64,7 +64,7 @@ TEST(Definition, AKeyTwiceIsOneProblemAmongOthers) {
   EXPECT_EQ(problems[1], "f:1:77: a JSONPath Pass state has no field \"x\"");
 }
 
-TEST(Definition, SecretReferencesOfTheDefinitionAreKnownByTheirPlaces) {
+TEST(Definition, SecretReferencesOfTheDefinitionAreFound) {
   const auto definition = ReadDefinition(R"json({"StartAt": "A", "States": {"A": {
     "Type": "Task", "Resource": "muster:exec", "End": true, "Parameters": {
       "plain": "a $ {b}",
@@ -81,7 +81,7 @@ TEST(Definition, SecretReferencesOfTheDefinitionAreKnownByTheirPlaces) {
       (SecretPieces{{"/a~1b~0/1/c", {"${env:A} and ${env:B}"}}, {"/text", {"${env:A} ", ""}}}));
 }
 
-TEST(Definition, WhatIsNotJsonIsSaidWithItsPlace) {
+TEST(Definition, InvalidJsonIsReportedWithItsPosition) {
   EXPECT_EQ(ProblemsOf("{\"StartAt\": }").front(),
             "f:1:13: not JSON: this is not a JSON value, or a number that is too large");
   EXPECT_EQ(ProblemsOf("").front(), "f:1:1: not JSON: the text ends where a value should be");
@@ -161,7 +161,7 @@ TEST(Definition, NoTextIsTooLongForExpressionsInPaths) {
   EXPECT_EQ(FilteredBy("@.k =~ /(a|a)*/", input), input);
 }
 
-TEST(Definition, ExpressionsInPathsThatAreNoneAreProblems) {
+TEST(Definition, InvalidExpressionsInPathsAreProblems) {
   const auto problem = [](const std::string& expression) {
     const Json definition = {{"StartAt", "A"},
                              {"States",
@@ -188,7 +188,7 @@ TEST(Definition, AConditionInAPathMayHaveManyParts) {
   }
 }
 
-TEST(Definition, AResultIsAsLargeAsTheLimitAndNoLarger) {
+TEST(Definition, ResultsUpToTheLimitAreAccepted) {
   const std::string text =
       R"({"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","End":true}}})";
   const auto run = [&](size_t size) {
@@ -203,7 +203,7 @@ TEST(Definition, AResultIsAsLargeAsTheLimitAndNoLarger) {
 }
 
 #ifdef MUSTER_STATES_DEFINITIONS
-TEST(Definition, MachinesOfOthersAreToldApart) {
+TEST(Definition, MachinesOfOtherOwnersAreDistinguished) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(MUSTER_STATES_DEFINITIONS)) {
     std::ifstream file(entry.path());

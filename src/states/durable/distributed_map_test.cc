@@ -139,7 +139,7 @@ TEST_F(DistributedMapTest, ResultsAreWrittenAsAwsDoes) {
   EXPECT_FALSE(lost[0].contains("Output"));
 }
 
-TEST_F(DistributedMapTest, AMapThatFailsHasWrittenWhatThereIs) {
+TEST_F(DistributedMapTest, FailedMapHasWrittenTheExistingResults) {
   SetUpItems(5);
   bucket_.fails = {0};
   const Execution execution = Run(Machine(std::string(kWriter) + R"(,"MaxConcurrency":1)"), 1);
@@ -191,7 +191,7 @@ TEST_F(DistributedMapTest, ItIsTheSameInMemory) {
   for (const auto& [key, body] : bucket_.bodies) EXPECT_TRUE(durable_bodies.contains(key)) << key;
 }
 
-TEST_F(DistributedMapTest, AChildIsAnExecutionOfItsOwn) {
+TEST_F(DistributedMapTest, ChildIsASeparateExecution) {
   SetUpItems(2);
   const std::string machine = R"({"StartAt":"All","States":{"All":{"Type":"Map","End":true,
     "ItemReader":{"Resource":"test:list","ReaderConfig":{"InputType":"JSON"}},

@@ -99,7 +99,8 @@ void Take(ondemand::value& value, Wants& to) {
   const auto known = value.type() == ondemand::json_type::number
                          ? std::optional(static_cast<Wants>(int64_t(value.get_int64())))
                          : kWants.Find(std::string_view(value.get_string()));
-  if (!known || kWants.NameOf(*known).empty()) throw Json::Exception("it wants nothing we know");
+  if (!known || kWants.NameOf(*known).empty())
+    throw Json::Exception("it waits for something unknown");
   to = *known;
 }
 void Take(ondemand::value& value, FlowStatus& to) {

@@ -74,7 +74,7 @@ void Take(Json& json, Purpose& value) {
                          ? std::optional(static_cast<Purpose>(json.get<int64_t>()))
                          : kPurposes.Find(json.get<std::string>());
   if (!known || kPurposes.NameOf(*known).empty())
-    throw Json::Exception("no such purpose of a call");
+    throw Json::Exception("unknown purpose of a call");
   value = *known;
 }
 void Take(Json& json, std::optional<Failure>& value) {

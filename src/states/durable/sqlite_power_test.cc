@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "muster/states.h"
 #include "muster/store.h"
+#include "support/temporary_folder.h"
 
 namespace muster::states {
 namespace {
@@ -149,15 +150,7 @@ class SyncedDisk {
 
 class SqlitePowerTest : public ::testing::Test {
  protected:
-  SqlitePowerTest() : disk_(SyncedDisk::Get()) {
-    std::string name = ::testing::TempDir() + "sqlite-power-XXXXXX";
-    folder_ = std::filesystem::canonical(mkdtemp(name.data()));
-    store_ = Open(folder_);
-  }
-  ~SqlitePowerTest() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  SqlitePowerTest() : disk_(SyncedDisk::Get()) { store_ = Open(folder_); }
 
   static std::unique_ptr<store::Store> Open(const std::filesystem::path& folder) {
     return store::OpenStore("sqlite:" + (folder / "store.db").string(), RealEnv()).value();
@@ -198,7 +191,8 @@ class SqlitePowerTest : public ::testing::Test {
   }
 
   SyncedDisk& disk_;
-  std::filesystem::path folder_;
+  const muster::testing::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = std::filesystem::canonical(temporary_.path());
   std::unique_ptr<store::Store> store_;
   int copies_ = 0;
 };
@@ -208,7 +202,7 @@ TEST_F(SqlitePowerTest, AChangeIsOnTheDiskBeforeItIsReported) {
   EXPECT_EQ(Keys(*AfterPowerLoss()), std::set<std::string>{"a"});
 }
 
-TEST_F(SqlitePowerTest, ADeferredChangeIsThereForAllButMayBeLostWithThePower) {
+TEST_F(SqlitePowerTest, DeferredChangeIsVisibleButMayBeLostInAPowerFailure) {
   Write("a", false);
   const int syncs = disk_.syncs();
   Write("b", true);
@@ -226,7 +220,7 @@ TEST_F(SqlitePowerTest, AChangeTakesTheDeferredOnesBeforeItToTheDisk) {
   EXPECT_EQ(Keys(*AfterPowerLoss()), (std::set<std::string>{"a", "b", "c"}));
 }
 
-TEST_F(SqlitePowerTest, AmongSeveralChangesOneThatIsNotDeferredCounts) {
+TEST_F(SqlitePowerTest, WriteWithOneChangeThatIsNotDeferredIsDurable) {
   const std::vector<store::Change> changes{NewChange("a", true), NewChange("b", false),
                                            NewChange("c", true)};
   ASSERT_TRUE(store_->Write(changes));

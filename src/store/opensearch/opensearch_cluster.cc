@@ -31,12 +31,14 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+net::OpenSearchRefusal RefusalIn(int status, const Json& error) {
+  return {.status = status, .type = TextIn(error, "type"), .reason = TextIn(error, "reason")};
+}
+
 // Whether the request was certainly not applied, and retrying may help.
-bool MayTryAgain(const net::OpenSearchAnswer& response, const Json& error, bool writes) {
-  if (response.status == 429) return !Contains(TextIn(error, "reason"), "flood-stage");
-  // A 503 from an intermediary may come after it forwarded the request.
-  if (response.status == 503) return !writes || error.is_object();
-  return !writes && (response.status == 502 || response.status == 504);
+bool MayTryAgain(int status, const Json& error, bool writes) {
+  if (status < 429) return false;
+  return net::OpenSearchError(RefusalIn(status, error), writes).code == Code::kUnavailable;
 }
 
 // The first path segment: the alias in "/alias/_search?size=1".
@@ -65,8 +67,7 @@ Error MalformedReply(const std::string& base, bool writes) {
 std::string ClusterAnswer::ErrorType() const { return TextIn(MemberIn(body, "error"), "type"); }
 
 Error RefusalOf(int status, const Json& error, bool writes, std::string_view alias) {
-  const net::OpenSearchRefusal refusal{
-      .status = status, .type = TextIn(error, "type"), .reason = TextIn(error, "reason")};
+  const net::OpenSearchRefusal refusal = RefusalIn(status, error);
   if (refusal.type == "index_not_found_exception") {
     // The error names a missing index as requested. Any other name is what the cluster resolved it
     // to, so it knows the index: a node that just started does not have it yet.
@@ -140,7 +141,7 @@ Result<ClusterAnswer> OpenSearchCluster::Send(const ClusterRequest& request) {
     const bool refused = !endpoint_.aws_region.empty() && response->status == 403 && tries == 1;
     const bool again =
         refused || (tries < kMaxTries &&
-                    MayTryAgain(*response, MemberIn(answer.body, "error"), request.writes));
+                    MayTryAgain(response->status, MemberIn(answer.body, "error"), request.writes));
     if (!again || !backoff.PauseBefore(give_up)) return answer;
   }
 }

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "muster/store.h"
 #include "store/opensearch/opensearch_schema.h"
@@ -112,6 +115,28 @@ TEST(OpenSearchCluster, RetriesRequestsThatWereCertainlyNotApplied) {
     OpenSearchCluster client(AddressOf(server), RealEnv());
     EXPECT_TRUE(client.Call({.method = "POST", .target = "/x", .writes = true})) << busy;
     EXPECT_EQ(count, 3);
+  }
+}
+
+TEST(OpenSearchCluster, RetriesReadsThatTheClusterFailedButNotRefusals) {
+  for (const int status : {429, 500, 502, 503, 504}) {
+    std::atomic<int> count = 0;
+    HttpServer server([&](const HttpServerRequest&) {
+      return ++count >= 3 ? Answer(200, "{}") : Answer(status, "not now");
+    });
+    OpenSearchCluster client(AddressOf(server), RealEnv());
+    EXPECT_TRUE(client.Call({.target = "/x"})) << status;
+    EXPECT_EQ(count, 3) << status;
+  }
+  const std::vector<std::pair<int, std::string>> refusals = {
+      {400, Refusal("index_closed_exception", "closed")},
+      {403, Refusal("cluster_block_exception", "read-only")},
+      {429, Refusal("cluster_block_exception", "disk usage exceeded flood-stage watermark")}};
+  for (const auto& [status, body] : refusals) {
+    HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
+    OpenSearchCluster client(AddressOf(server), RealEnv());
+    EXPECT_FALSE(client.Call({.target = "/x"})) << body;
+    EXPECT_EQ(server.requests().size(), 1U) << body;
   }
 }
 

@@ -10,8 +10,8 @@
 #include "support/http_server.h"
 #include "task/test_context.h"
 
-// The executor against a server that answers what the test has prepared: what goes over the wire
-// and what becomes of the answers. tests/aws holds it against a server that imitates AWS.
+// Tests the executor against a server with prepared answers: requests on the wire, and results.
+// tests/aws uses a server that imitates AWS.
 namespace muster::task {
 namespace {
 
@@ -23,7 +23,7 @@ using muster::testing::HttpServerRequest;
 
 class AwsExecutorTest : public ::testing::Test {
  protected:
-  // Answers to come, in order.
+  // Answers to return, in order.
   void Prepare(HttpServerReply reply) {
     const std::lock_guard lock(mutex_);
     replies_.push_back(std::move(reply));
@@ -256,7 +256,7 @@ TEST_F(AwsExecutorTest, AGlueJobIsStartedOnceAndWaitedFor) {
   Prepare(200, R"({"JobRun":{"Id":"jr_1","JobRunState":"RUNNING"}})");
   auto running = executor_->Poll(Call(resource, input), pending->resume, context_);
   EXPECT_NE(std::get_if<states::TaskPending>(&running), nullptr);
-  // Glue not being reached says nothing about the job.
+  // An unreachable Glue is no evidence about the job.
   for (int i = 0; i < 3; ++i) Prepare(500, "");
   running = executor_->Poll(Call(resource, input), pending->resume, context_);
   EXPECT_NE(std::get_if<states::TaskPending>(&running), nullptr);
@@ -283,7 +283,7 @@ TEST_F(AwsExecutorTest, AGlueStartWithoutAnAnswerIsLookedUp) {
   EXPECT_EQ(pending->resume["JobRunId"], "jr_9");
 }
 
-TEST_F(AwsExecutorTest, AGlueJobWithTooManyRunsSaysSo) {
+TEST_F(AwsExecutorTest, GlueJobWithTooManyRunsHasItsOwnError) {
   Prepare(200, R"({"JobRuns":[]})");
   Prepare(400, R"({"__type":"ConcurrentRunsExceededException","message":"max 1"})");
   EXPECT_EQ(Failure(Start("arn:aws:states:::glue:startJobRun.sync", {{"JobName", "j"}})).error,
@@ -301,7 +301,7 @@ TEST_F(AwsExecutorTest, AnExecutionIsStartedByNameAndWaitedFor) {
   const std::string name = Body(0)["name"];
   EXPECT_EQ(Body(0)["input"], R"({"a":1})");
 
-  // The same call again, when it has already ended.
+  // The same call again, after it has ended.
   Prepare(400, R"({"__type":"ExecutionAlreadyExists","message":"exists"})");
   outcome = Start(resource, input);
   const auto* pending = std::get_if<states::TaskPending>(&outcome);
@@ -324,14 +324,14 @@ TEST_F(AwsExecutorTest, AnExecutionIsStartedByNameAndWaitedFor) {
   EXPECT_EQ(Json::parse(failure.cause)["Error"], "E");
 }
 
-TEST_F(AwsExecutorTest, WithoutCredentialsOrRegionItSaysWhatToDo) {
+TEST_F(AwsExecutorTest, MissingCredentialsOrRegionHaveAHint) {
   variables_.erase("AWS_REGION");
   auto failure = Failure(Start("arn:aws:states:::dynamodb:getItem", Json::object()));
   EXPECT_EQ(failure.error, "DynamoDB.SdkClientException");
   EXPECT_NE(failure.cause.find("set AWS_REGION"), std::string::npos) << failure.cause;
 }
 
-TEST_F(AwsExecutorTest, AServiceMayHaveAnEndpointOfItsOwn) {
+TEST_F(AwsExecutorTest, ServiceCanHaveASeparateEndpoint) {
   variables_["AWS_ENDPOINT_URL"] = "http://127.0.0.1:1";
   variables_["AWS_ENDPOINT_URL_DYNAMODB"] = server_.Url("/");
   Prepare(200, "{}");

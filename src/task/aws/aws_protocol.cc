@@ -42,8 +42,8 @@ Json Renamed(const Json& value, std::string (*rename)(std::string_view)) {
   return object;
 }
 
-// Seconds since 1970 have no type of their own in JSON: they are told by the name of the member and
-// by being between 1973 and 5138.
+// JSON has no type for seconds since 1970: they are recognised by the member's name, and by lying
+// between 1973 and 5138.
 bool IsTime(std::string_view name, const Json& value) {
   if (!value.is_number()) return false;
   const double seconds = value.get<double>();
@@ -199,7 +199,7 @@ Result<Json> DecodeAwsAnswer(const AwsService& service, std::string_view action,
   if (response.body.empty()) return Json::object();
   MUSTER_ASSIGN(Json answer, ParseJson(response.body, "the answer"));
   if (service.camel_case) answer = Renamed(answer, PascalCase);
-  // DynamoDB's numbers are strings, and its items the user's: nothing there is a time.
+  // DynamoDB's numbers are strings, and its items are the user's: they contain no times.
   if (service.name != "dynamodb" || !answer.contains("Item")) ShowTimes(answer, times);
   return answer;
 }

@@ -10,21 +10,21 @@
 
 namespace muster::task {
 
-// Calls and answers of AWS services as Step Functions writes them and as they go over the wire.
+// Converts calls and responses of AWS services between Step Functions' form and that on the wire.
 //
-// Step Functions names all parameters and results in PascalCase; services whose own names begin
-// with a lower-case letter are translated, but for the keys of tags, environments and other maps.
-// Without the services' descriptions an answer in XML is all strings.
+// Step Functions names all parameters and results in PascalCase. Services whose own names begin
+// with a lower-case letter are translated, except for the keys of tags, environments and other
+// maps. Without the services' descriptions, a response in XML consists of strings.
 
-// What is sent, but for host and signature: method, path (in `url`), headers and body.
-// kInvalid: parameters that the protocol cannot say.
+// The request, except for host and signature: method, path (in `url`), headers and body. kInvalid:
+// parameters that the protocol cannot express.
 Result<net::HttpRequest> EncodeAwsCall(const AwsService& service, std::string_view action,
                                        const Json& parameters);
 
-// How a time is shown that came as seconds since 1970.
+// How a time given as seconds since 1970 is shown.
 enum class AwsTimes { kText, kMilliseconds };
 
-// The result of a call that succeeded. kCorrupt: the answer is not what the protocol promises.
+// The result of a call that succeeded. kCorrupt: the response violates the protocol.
 Result<Json> DecodeAwsAnswer(const AwsService& service, std::string_view action,
                              const net::HttpResponse& response, AwsTimes times);
 
@@ -35,10 +35,10 @@ struct AwsError {
   std::string request_id;
 };
 
-// Why a call failed, from an answer of any protocol.
+// Why a call failed, from a response of any protocol.
 AwsError DecodeAwsError(const net::HttpResponse& response);
 
-// The id that AWS's support asks for; empty if the answer has none.
+// The request id for AWS's support; empty if the response has none.
 std::string RequestIdOf(const net::HttpResponse& response);
 
 // "startJobRun" to "StartJobRun" and back; and "StartFlow" to "start-flow".

@@ -38,7 +38,7 @@ TEST(AwsProtocol, JsonServicesAreCalledByTarget) {
             "application/x-amz-json-1.1");
 }
 
-TEST(AwsProtocol, ParametersAreNamedAsTheServiceNamesThem) {
+TEST(AwsProtocol, ParametersHaveTheServicesNames) {
   EXPECT_EQ(Encoded("sfn", "StartExecution", {{"StateMachineArn", "a"}, {"Input", "{}"}}).body,
             R"({"stateMachineArn":"a","input":"{}"})");
   EXPECT_EQ(
@@ -63,11 +63,11 @@ TEST(AwsProtocol, QueryServicesGetAForm) {
             "Action=X&Version=2010-05-15&List.member.1=1&List.member.2=true&In.A=b");
 }
 
-TEST(AwsProtocol, ParametersThatAreNoObjectAreRefused) {
+TEST(AwsProtocol, ParametersMustBeAnObject) {
   EXPECT_EQ(EncodeAwsCall(Service("glue"), "GetJob", Json("x")).error().code, Code::kInvalid);
 }
 
-TEST(AwsProtocol, ResultsAreInPascalCaseWithTimesThatPeopleRead) {
+TEST(AwsProtocol, ResultsAreInPascalCaseWithReadableTimes) {
   const net::HttpResponse response{
       .status = 200,
       .headers = {},
@@ -125,7 +125,7 @@ TEST(AwsProtocol, ErrorsOfEveryProtocolHaveACodeAndAMessage) {
   EXPECT_EQ(DecodeAwsError({.status = 502, .headers = {}, .body = "<html>"}).code, "HttpStatus502");
 }
 
-TEST(AwsXml, ListsAndMapsAreToldByTheirElements) {
+TEST(AwsXml, ListsAndMapsAreRecognisedByTheirElements) {
   const auto tree = ParseAwsXml(
       "<A><L><member>1</member><member><x>y</x></member></L>"
       "<M><entry><key>k</key><value>v</value></entry></M><R>1</R><R>2</R><E/>"
@@ -135,7 +135,7 @@ TEST(AwsXml, ListsAndMapsAreToldByTheirElements) {
                                    "T":"a <AB<c>"})"));
 }
 
-TEST(AwsXml, WhatIsNotWellFormedIsAnError) {
+TEST(AwsXml, IllFormedXmlIsAnError) {
   std::string deep;
   for (int i = 0; i < 1000; ++i) deep += "<a>";
   for (const std::string& text :

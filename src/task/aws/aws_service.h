@@ -5,13 +5,13 @@
 
 namespace muster::task {
 
-// How one AWS service is spoken to.
+// The wire protocol of one AWS service.
 struct AwsService {
   enum class Protocol {
     kJson10,
     kJson11,
     kQuery,
-    kRestByName,  // JSON, and the action's name is the path: StartFlow is POST /start-flow
+    kRestByName,  // JSON, with the action's name as the path: StartFlow is POST /start-flow
   };
 
   std::string_view name;        // in resources: "secretsmanager"
@@ -19,21 +19,20 @@ struct AwsService {
   std::string_view host;        // HOST.REGION.amazonaws.com
   std::string_view signing;     // the service's name in signatures
   Protocol protocol;
-  std::string_view version;   // JSON: what stands before the action in X-Amz-Target; query: Version
+  std::string_view version;   // JSON: the prefix of the action in X-Amz-Target; query: Version
   bool camel_case;            // names on the wire begin with a lower-case letter
   std::string_view declared;  // the first letters of the common errors that it declares: "ATV"
   std::string_view tokens;    // "Action=Member Action=Member …", see TokenMember
 };
 
-// Null: no service of that name is known, or it speaks another protocol.
+// Null: an unknown service, or one with another protocol.
 const AwsService* FindAwsService(std::string_view name);
 
-// The parameter that makes a repetition of the action harmless, as it is named on the wire; empty
-// if the action has none.
+// The parameter that makes an action idempotent, by its name on the wire; empty: none.
 std::string_view TokenMember(const AwsService& service, std::string_view action);
 
-// Whether an error has a class of its own in AWS's SDK. Others (a bad signature, say) any service
-// may give, and Step Functions calls them by the service's general exception.
+// Whether AWS's SDK has a class for an error. Step Functions reports others, such as a bad
+// signature, as the service's general exception.
 bool IsDeclaredError(const AwsService& service, std::string_view code);
 
 }  // namespace muster::task

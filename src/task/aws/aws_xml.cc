@@ -34,7 +34,7 @@ void AppendUtf8(std::string& text, uint32_t code) {
   }
 }
 
-// "amp", "#10" or "#xA": false if it is none of XML's.
+// "amp", "#10" or "#xA". False: not one of XML's own.
 bool AppendEntity(std::string& text, std::string_view name) {
   constexpr std::pair<std::string_view, char> kNamed[] = {
       {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
@@ -109,7 +109,7 @@ class Parser {
     return found;
   }
 
-  // Blanks, comments and the like between elements.
+  // Skips whitespace, comments and the like between elements.
   Status SkipAside() {
     while (true) {
       while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0])) != 0) {

@@ -7,12 +7,12 @@
 
 namespace muster::task {
 
-// The tree of an XML answer of AWS's query protocol. Elements become members, their texts strings;
-// children that are all called `member` become an array, children called `entry` with a key and a
-// value an object. Of other children with the same name an array is made. Attributes, comments and
-// processing instructions are dropped. Nested at most 50 deep.
+// The tree of an XML response of AWS's query protocol. Elements become members, and their texts
+// strings; children all called `member` become an array, children called `entry` with a key and a
+// value an object. Other children with the same name become an array too. Attributes, comments and
+// processing instructions are dropped. At most 50 levels deep.
 //
-// kCorrupt: it is not well-formed.
+// kCorrupt: not well-formed.
 Result<Json> ParseAwsXml(std::string_view xml);
 
 }  // namespace muster::task

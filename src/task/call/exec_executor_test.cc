@@ -96,13 +96,13 @@ TEST_F(ExecExecutorTest, TooMuchOutputEndsTheProgram) {
             "States.DataLimitExceeded");
 }
 
-TEST_F(ExecExecutorTest, ManyLinesOfLogAreNoProblem) {
+TEST_F(ExecExecutorTest, ManyLogLinesAreHandled) {
   EXPECT_EQ(Output(Shell("i=0; while [ $i -lt 3000 ]; do echo 'a line of the log that is long' "
                          ">&2; i=$((i+1)); done; echo 1")),
             Json(1));
 }
 
-TEST_F(ExecExecutorTest, InputThatIsNotReadIsNoProblem) {
+TEST_F(ExecExecutorTest, UnreadInputIsIgnored) {
   EXPECT_EQ(Output(Start({{"Command", {"echo", "1"}}, {"Input", std::string(1 << 20, 'x')}})),
             Json(1));
 }
@@ -133,7 +133,7 @@ TEST_F(ExecExecutorTest, AStopEndsTheProgram) {
   EXPECT_EQ(Failure(Shell("touch started; sleep 1000")).error, "Exec.Signal.15");
 }
 
-TEST_F(ExecExecutorTest, WhatCannotBeStartedSaysWhy) {
+TEST_F(ExecExecutorTest, ProgramThatCannotBeStartedIsReported) {
   const auto failure = Failure(Start({{"Command", {"/no/such/program"}}}));
   EXPECT_EQ(failure.error, "Exec.NotStarted");
   EXPECT_EQ(failure.cause, "cannot start /no/such/program: No such file or directory");

@@ -43,7 +43,7 @@ class HttpExecutorTest : public ::testing::Test {
   std::map<std::string, std::vector<std::string>> references_;  // those of the definition
 };
 
-TEST_F(HttpExecutorTest, ARequestIsSentAsItsParametersSay) {
+TEST_F(HttpExecutorTest, RequestFollowsItsParameters) {
   setenv("MUSTER_HTTP_TEST_TOKEN", "s3cr3t", 1);
   references_ = {{"/Headers/Authorization", {"Bearer ${env:MUSTER_HTTP_TEST_TOKEN}"}}};
   const auto outcome =
@@ -81,7 +81,7 @@ TEST_F(HttpExecutorTest, AReadCarriesNoToken) {
   EXPECT_EQ(server_.requests().at(0).Header("Idempotency-Key"), "");
 }
 
-TEST_F(HttpExecutorTest, AStatusIsAFailureByName) {
+TEST_F(HttpExecutorTest, ErrorStatusIsANamedFailure) {
   reply_ = Answer(404, "gone");
   const auto failure = Failure(Start({{"Method", "GET"}}));
   EXPECT_EQ(failure.error, "States.Http.StatusCode.404");
@@ -96,7 +96,7 @@ TEST_F(HttpExecutorTest, NoAnswerIsAFailure) {
             "States.Timeout");
 }
 
-TEST_F(HttpExecutorTest, WhatNoRetryCanChangeIsNotAFailureOfTheNetwork) {
+TEST_F(HttpExecutorTest, PermanentFailuresAreNotNetworkFailures) {
   EXPECT_EQ(Failure(Start({{"Method", "GET"}, {"ApiEndpoint", "no url"}})).error, "States.Runtime");
   reply_ = Answer(200, std::string(300'000, 'x'));
   EXPECT_EQ(Failure(Start({{"Method", "GET"}})).error, "States.DataLimitExceeded");

@@ -29,7 +29,7 @@ class SqlExecutorTest : public ::testing::Test {
                              .state = "S"},
                             context_);
   }
-  // A call of its own each time, unless it has a token.
+  // A separate call each time, unless it has a token.
   Json Run(const Json& input, std::string token = {}) {
     if (token.empty()) token = "call " + std::to_string(++calls_);
     const auto outcome = Start(input, token);
@@ -94,7 +94,7 @@ TEST_F(SqlExecutorTest, WrongParametersAreRefused) {
   EXPECT_EQ(ErrorName({{"Query", "SELEKT 1"}}), "Sql.Invalid");
 }
 
-// Tables from before there were versions lack the column `format`.
+// Unversioned tables lack the column `format`.
 TEST_F(SqlExecutorTest, AnOlderVersionsTableOfCallsIsUsedAndANewerOnesRefused) {
   const auto replace = [&](const std::string& more) {
     auto db = *sql::SqliteDb::Open(folder_.path() + "/t.db", sql::SqliteDb::Mode::kExisting,

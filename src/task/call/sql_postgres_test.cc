@@ -1,4 +1,4 @@
-// Goal: `muster:sql` does on PostgreSQL what it does on SQLite. Method: a database of its own.
+// Goal: `muster:sql` behaves on PostgreSQL as on SQLite. Method: a separate database.
 
 #include <gtest/gtest.h>
 
@@ -95,12 +95,12 @@ TEST_F(SqlPostgresTest, TooManyRowsAreAFailure) {
             "States.DataLimitExceeded");
 }
 
-TEST_F(SqlPostgresTest, AServerThatIsNotThereIsUnavailable) {
+TEST_F(SqlPostgresTest, UnreachableServerIsUnavailable) {
   EXPECT_EQ(ErrorName({{"Query", "SELECT 1 AS one"}}, "postgresql://muster@127.0.0.1:1/muster"),
             "Sql.Unavailable");
 }
 
-// Tables from before there were versions lack the column `format`.
+// Unversioned tables lack the column `format`.
 TEST_F(SqlPostgresTest, AnOlderVersionsTableOfCallsIsUsedAndANewerOnesRefused) {
   const auto replace = [&](const std::string& more) {
     server_->Exec("SET client_min_messages = error; DROP TABLE IF EXISTS muster_task");

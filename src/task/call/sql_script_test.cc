@@ -29,12 +29,12 @@ TEST(SqlScript, SemicolonsInQuotesAndCommentsDoNot) {
             (Strings{"SELECT E'a\\';b'", "SELECT 'a\\'", "SELECT 2"}));
 }
 
-TEST(SqlScript, WhatIsNeverClosedIsTheLastStatement) {
+TEST(SqlScript, UnclosedQuoteExtendsToTheEnd) {
   EXPECT_EQ(Texts("SELECT 1; SELECT 'a; b"), (Strings{"SELECT 1", "SELECT 'a; b"}));
   EXPECT_EQ(Texts("SELECT /* a; b"), (Strings{"SELECT /* a; b"}));
 }
 
-TEST(SqlScript, StatementsKnowTheirLineBehindComments) {
+TEST(SqlScript, StatementsAfterCommentsHaveTheirLine) {
   const auto statements = SplitSqlScript("-- head\n\nSELECT 1;\n/* a\nb */ SELECT 2");
   ASSERT_EQ(statements.size(), 2u);
   EXPECT_EQ(statements[0].line, 3u);

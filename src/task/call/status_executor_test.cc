@@ -33,7 +33,7 @@ class StatusExecutorTest : public ::testing::Test {
   TestContext context_;
 };
 
-TEST_F(StatusExecutorTest, GoesFromStartToEndAndKeepsWhatWasGivenBefore) {
+TEST_F(StatusExecutorTest, KeepsEarlierFieldsFromStartToEnd) {
   Run({{"status", "IN_PROGRESS"}, {"started_at", "10:00"}});
   const Json done = Run({{"status", "COMPLETED"}, {"completed_at", "11:00"}});
   EXPECT_EQ(done, (Json{{"tenant_id", "acme"},
@@ -46,7 +46,7 @@ TEST_F(StatusExecutorTest, GoesFromStartToEndAndKeepsWhatWasGivenBefore) {
   EXPECT_EQ(*FindMigrationStatus(**store, "acme", "m/2"), std::nullopt);
 }
 
-TEST_F(StatusExecutorTest, AMigrationThatIsResumedHasBegunBefore) {
+TEST_F(StatusExecutorTest, ResumedMigrationKeepsItsStart) {
   Run({{"status", "IN_PROGRESS"}, {"started_at", "10:00"}});
   Run({{"status", "FAILED"}});
   EXPECT_EQ(Run({{"status", "IN_PROGRESS"}, {"started_at", "12:00"}})["started_at"], "10:00");
@@ -60,7 +60,7 @@ TEST_F(StatusExecutorTest, ARepetitionChangesNothing) {
   EXPECT_EQ((*(*store)->Get("migration_status", "acme/m%2F1"))->version, version);
 }
 
-TEST_F(StatusExecutorTest, AMigrationThatGoesOnIsNotCompleted) {
+TEST_F(StatusExecutorTest, MigrationInProgressHasNoCompletionTime) {
   Run({{"status", "COMPLETED"}, {"completed_at", "11:00"}});
   EXPECT_FALSE(Run({{"status", "IN_PROGRESS"}}).contains("completed_at"));
 }
@@ -70,7 +70,7 @@ TEST_F(StatusExecutorTest, OtherStatusesAreRefused) {
             "muster:status: status must be IN_PROGRESS, COMPLETED, FAILED or CANCELLED");
 }
 
-TEST_F(StatusExecutorTest, AnOlderVersionsStatusGoesOnAndANewerOnesIsRefused) {
+TEST_F(StatusExecutorTest, OlderVersionsStatusIsUpdatedAndANewerOnesRefused) {
   const auto store = store::OpenStore(url_, RealEnv());
   const auto put = [&](const std::string& body) {
     auto record = (*store)

@@ -34,7 +34,7 @@ TEST(ColumnTypes, FieldsMayComeInAnyOrderAndLater) {
             (Columns{{"a", "BIGINT"}, {"b", "VARCHAR"}}));
 }
 
-TEST(ColumnTypes, WhatIsExpectedIsThereWithoutDocuments) {
+TEST(ColumnTypes, ExpectedColumnsExistWithoutDocuments) {
   ColumnTypes types;
   types.Expect("a");
   types.Expect("a");

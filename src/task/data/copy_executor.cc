@@ -76,7 +76,7 @@ Json ResultOf(const CopyCall& call, const Manifest& manifest) {
               {counts::kUnreadable, manifest.failed}};
 }
 
-// The manifest of an earlier call with this token, if what it says is still there.
+// The manifest of an earlier call with this token, if its file still exists.
 Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
   MUSTER_ASSIGN(auto found, call.staging.FindAny(call.object));
   if (!found) return found;
@@ -86,7 +86,7 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
                      "', migration '" + found->migration + "'",
                  "give each migration a staging folder of its own"};
   }
-  // An earlier run of the same name has left it.
+  // Left by an earlier run of the same name.
   MUSTER_ASSIGN(found, call.staging.Find(call.object));
   if (!found) return found;
   MUSTER_ASSIGN(const bool complete, call.staging.IsWhole(*found));
@@ -119,7 +119,7 @@ void ExpectColumns(const pipeline::Collection& collection, ColumnTypes& types) {
   }
 }
 
-// A file that is gone at the end unless it was given its name.
+// A file that is removed at the end, unless it was renamed.
 class PartialFile {
  public:
   PartialFile(const CopyCall& call, Env& env, const std::string& ending)
@@ -168,13 +168,12 @@ std::string WithoutPassword(const std::string& source) {
   return Redact(source);
 }
 
-// Gives the lines that were written their name, or makes a Parquet file of them; completes the
-// manifest.
+// Renames the lines, or converts them to Parquet; completes the manifest.
 Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
                    const std::string& sha256, Manifest& manifest, const std::stop_token& stop) {
   const std::string path = call.staging.PathOf(call.object, "." + call.format);
   manifest.file = fs::path(path).filename().string();
-  // An object without a single column has nothing that Parquet could hold.
+  // Parquet cannot represent an object without columns.
   if (call.format != "parquet" || manifest.columns.empty()) {
     manifest.sha256 = sha256;
     return PublishFile(lines, path);
@@ -183,15 +182,15 @@ Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
   MUSTER_TRY(WriteParquet(call, lines, manifest, parquet.path(), stop));
   MUSTER_ASSIGN(manifest.sha256, Sha256OfFile(parquet.path()));
   std::error_code failed;
-  // DuckDB made it for everyone; the folder may be older than we.
+  // DuckDB creates it readable by everyone, and the folder may be older than this process.
   fs::permissions(parquet.path(), fs::perms::owner_read | fs::perms::owner_write, failed);
   if (failed) return FileError("protect", parquet.path(), failed.value());
   manifest.bytes = static_cast<int64_t>(fs::file_size(parquet.path(), failed));
   return PublishFile(parquet.path(), path);
 }
 
-// Whether nothing is worth keeping for the next try: it would fail in the same way, or needs the
-// room on the disk.
+// Whether keeping the pieces is pointless: the next try would fail in the same way, or needs the
+// disk space.
 bool IsFinal(Code code) {
   if (code == Code::kFull) return true;
   return !IsTransient(code) && code != Code::kCancelled && code != Code::kLeaseLost;
@@ -211,7 +210,7 @@ class Copying {
         stop_(std::move(stop)) {}
 
   Result<states::TaskOutcome> Run() {
-    // Asked before the manifest, which another process may be about to publish.
+    // Checked before the manifest, which another process may be about to publish.
     MUSTER_ASSIGN(const bool resumes, run_.HasBegun());
     MUSTER_ASSIGN(const auto earlier, Earlier(call_));
     if (earlier) {
@@ -231,7 +230,7 @@ class Copying {
         return Success(**shared);
       }
       if (outcome.error().code != Code::kIncompatible || stop_.stop_requested()) break;
-      // Pieces were lost, or another process has begun it anew.
+      // Pieces were lost, or another process has started it anew.
       MUSTER_TRY(run_.Remove());
       context_.env().Sleep(context_.env().Jitter(kRestartPause), stop_);
       MUSTER_ASSIGN(const bool has_begun, run_.HasBegun());
@@ -266,7 +265,7 @@ class Copying {
     }
     MUSTER_ASSIGN(const Manifest manifest, Stage(copied));
     MUSTER_TRY(call_.staging.Publish(manifest));
-    // Of processes that were killed here, or share the copy and need theirs no longer.
+    // Left by processes that were killed here, or that share the copy and no longer need them.
     call_.staging.RemovePartial(call_.object);
     CleanUp();
     return Success(manifest);
@@ -278,7 +277,7 @@ class Copying {
     ExpectColumns(collection_, types);
     const PartialFile partial(call_, context_.env(), ".jsonl");
     auto joined = JoinRows(copied.pieces, partial.path(), types, stop_);
-    // A piece was deleted: the copy begins anew.
+    // A piece was deleted: the copy starts anew.
     if (!joined && joined.error().code == Code::kNotFound)
       joined.error().code = Code::kIncompatible;
     MUSTER_ASSIGN(const StagedRows staged, std::move(joined));
@@ -349,9 +348,9 @@ class CopyExecutor final : public BlockingExecutor {
 }  // namespace
 
 work::WorkTerms CopyTerms() {
-  // An item has one holder for as long as it takes: each hand-over would add a piece for nothing.
-  // Its lease need not be short: the next call releases what a dead process held, and the first row
-  // may take hours (Salesforce runs a bulk job first).
+  // An item keeps its holder: each hand-over would only add a piece. Its lease can be long: the
+  // next call releases what a dead process held, and the first row may take hours (Salesforce runs
+  // a bulk job first).
   constexpr milliseconds kLease = std::chrono::hours(13);
   return {.lease = kLease,
           .max_lease = kLease,

@@ -79,7 +79,7 @@ TEST_F(CopyExecutorTest, StagesAnObjectWithItsManifest) {
   EXPECT_EQ(manifest["columns"], (Json{{"Id", "VARCHAR"}, {"Name", "VARCHAR"}}));
 }
 
-TEST_F(CopyExecutorTest, RelativePathsBeginInTheFolderThatIsNamed) {
+TEST_F(CopyExecutorTest, RelativePathsStartAtTheGivenFolder) {
   folder_.Write("a b/data/User.csv", "Id\nu1\n");
   states::TaskCall call = Call("User");
   call.input["source"] = "csv:data";
@@ -96,8 +96,8 @@ TEST_F(CopyExecutorTest, RelativePathsBeginInTheFolderThatIsNamed) {
   EXPECT_EQ(InFolder("", "sqlite:x.db"), "sqlite:x.db");
 }
 
-// The store was deleted, and another run begun by the same name.
-TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
+// The store was deleted, and another run started under the same name.
+TEST_F(CopyExecutorTest, ObjectsStagedByAnotherRunDoNotCount) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   states::TaskCall call = Call("User");
   call.input["staging_run"] = "one";
@@ -111,7 +111,7 @@ TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
   EXPECT_EQ(Succeed(call)["rows"], 1);
   call.input["staging_run"] = "two";
   EXPECT_EQ(Succeed(call)["rows"], 2);
-  // A run that an older version has begun has objects without its name.
+  // Objects staged by an older version do not name their run.
   Json unmarked = Manifest("User");
   unmarked.erase("run");
   folder_.Write("staging/User.manifest.json", ToJsonText(unmarked));
@@ -119,7 +119,7 @@ TEST_F(CopyExecutorTest, WhatAnotherRunHasStagedIsNotTakenForOnesOwn) {
   EXPECT_TRUE(*Staging::At(StagingFolder(), {.run = "two", .unmarked = true})->Find("User"));
 }
 
-TEST_F(CopyExecutorTest, WhatIsStagedIsForItsOwnerAlone) {
+TEST_F(CopyExecutorTest, StagedFilesArePrivate) {
   using std::filesystem::perms;
   const auto mode = [&](const std::string& name) {
     return std::filesystem::status(StagingFolder() + name).permissions();
@@ -142,7 +142,7 @@ TEST_F(CopyExecutorTest, ARepetitionWithTheSameTokenCopiesNothing) {
   EXPECT_EQ(Succeed(Call("User", "run/2"))["rows"], 2) << "another call copies again";
 }
 
-TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
+TEST_F(CopyExecutorTest, MissingOrTruncatedFileIsCopiedAgain) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   Succeed(Call("User"));
   std::filesystem::resize_file(StagingFolder() + "/User.jsonl", 3);
@@ -150,7 +150,7 @@ TEST_F(CopyExecutorTest, AFileThatIsGoneOrCutOffIsCopiedAgain) {
   EXPECT_EQ(Read(StagingFolder() + "/User.jsonl"), "{\"Id\":\"u1\"}\n");
 }
 
-TEST_F(CopyExecutorTest, WhatAKilledProcessLeftIsRemoved) {
+TEST_F(CopyExecutorTest, LeftoversOfAKilledProcessAreRemoved) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   folder_.Write("staging/User.0123.jsonl.partial", "{\"I");
   folder_.Write("staging/User.Role.0123.jsonl.partial", "{\"I");
@@ -171,7 +171,7 @@ TEST_F(CopyExecutorTest, MoreUnreadableRowsThanTheLimitFailTheCall) {
   EXPECT_TRUE(failure->cause.starts_with("2 rows of User cannot be read, 1 may be (2 rows can)"))
       << failure->cause;
   EXPECT_FALSE(std::filesystem::exists(StagingFolder() + "/User.manifest.json"));
-  // Each is there to be looked at, with its reason.
+  // All are listed, each with its reason.
   const std::string letters = Read(StagingFolder() + "/unreadable/User.jsonl");
   EXPECT_EQ(std::count(letters.begin(), letters.end(), '\n'), 2) << letters;
   call.input["max_unreadable"] = 2;
@@ -227,7 +227,7 @@ TEST_F(CopyExecutorTest, TablesAreStagedWithTheirTypes) {
   EXPECT_EQ(Manifest("t")["columns"], (Json{{"id", "BIGINT"}, {"price", "DOUBLE"}}));
 }
 
-TEST_F(CopyExecutorTest, AnUnknownObjectIsNamedWithThoseThereAre) {
+TEST_F(CopyExecutorTest, UnknownObjectIsReportedWithTheExistingOnes) {
   folder_.Write("data/User.csv", "Id\n");
   const states::TaskFailure failure = Fail(Call("Usr"));
   EXPECT_EQ(failure.error, "Copy.NotFound");

@@ -1,5 +1,5 @@
-// A copy that is interrupted in the middle, or shared: every row is staged once, and rows that are
-// safe are not read again. Rows that a copy must not read again are damaged in the source.
+// A copy that is interrupted in the middle, or shared: every row is staged once, and committed rows
+// are not read again. Rows that must not be read again are damaged in the source.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ class CopyResumeTest : public ::testing::Test {
 
   static std::string RowOf(int i) { return "u" + std::to_string(100'000 + i); }
 
-  // Every row is as long as any other; `broken` ones have one field only.
+  // All rows have the same length; `broken` ones have only one field.
   void WriteRows(const std::function<bool(int)>& broken) {
     std::string rows = "Id,Name\n";
     for (int i = 0; i < kRows; ++i) {
@@ -57,7 +57,7 @@ class CopyResumeTest : public ::testing::Test {
     folder_.Write("data/User.csv", rows);
   }
 
-  // Damages the first rows, but for the beginning that identifies the file.
+  // Damages the first rows, except for the beginning that identifies the file.
   void DamageRowsUpTo(int end) {
     WriteRows([end](int i) { return i > 500 && i < end; });
   }
@@ -158,7 +158,7 @@ class CopyResumeTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(CopyResumeTest, AKilledCopyGoesOnWhereItWas) {
+TEST_F(CopyResumeTest, KilledCopyContinuesWhereItStopped) {
   for (const char* format : {"jsonl", "parquet"}) {
     states::TaskCall call = Call(std::string("m:0:1:0") + format);
     call.input["format"] = format;
@@ -205,7 +205,7 @@ TEST_F(CopyResumeTest, UnreadableRowsAreCountedOnce) {
   ExpectNothingLeft();
 }
 
-// The second half comes from a partition that follows, as of an index that is written to.
+// The second half comes from a following partition, as for an index that is being written to.
 class ChangingSource final : public pipeline::SourceWrapper {
  public:
   using SourceWrapper::SourceWrapper;
@@ -236,7 +236,7 @@ TEST_F(CopyResumeTest, DocumentsThatChangeWhileTheyAreCopiedAreAConflict) {
   EXPECT_EQ(run.Rows().error().code, Code::kConflict);
 }
 
-TEST_F(CopyResumeTest, TheNextTryOfATaskGoesOn) {
+TEST_F(CopyResumeTest, NextTryOfATaskContinues) {
   StopAfter(kMiddle, Call("m:0:1:0"));
   DamageRowsUpTo(kMiddle - 2'000);
   CopyContext context;
@@ -246,7 +246,7 @@ TEST_F(CopyResumeTest, TheNextTryOfATaskGoesOn) {
   ExpectNothingLeft();
 }
 
-TEST_F(CopyResumeTest, AnotherCallBeginsAnewAndRemovesWhatIsLeft) {
+TEST_F(CopyResumeTest, AnotherCallStartsOverAndRemovesLeftovers) {
   StopAfter(kMiddle, Call("m:0:1:0"));
   const auto broken = [](int i) { return i == 600; };
   WriteRows(broken);
@@ -286,7 +286,7 @@ TEST_F(CopyResumeTest, ExecutorsThatMakeTheSameCallShareIt) {
 
 TEST_F(CopyResumeTest, AFailureThatWouldRepeatLeavesNothing) {
   StopAfter(kMiddle, Call());
-  // Another file: what is copied of the first does not fit.
+  // Another file, to which the copied part of the first does not belong.
   folder_.Write("data/User.csv", "Id,Name\nx,y\n");
   const states::TaskOutcome outcome = [&] {
     CopyContext context;

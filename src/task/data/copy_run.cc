@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr char kRowsFolder[] = "rows";
 constexpr char kLetters[] = "/failed.jsonl";
 constexpr size_t kObjectInName = 50;
-// The plan has limits of its own for rows that cannot be read.
+// Plans have their own limits for unreadable rows.
 constexpr work::FailureLimit kAnyFailures{.percent = 100};
 
 // copy.OBJECT.HASH: people recognise the object, the hash makes it the call's own.
@@ -41,7 +41,7 @@ class CopyWatch final : public work::WorkObserver {
  public:
   explicit CopyWatch(const std::function<void(int64_t)>& progress) : progress_(progress) {}
 
-  // Counts what earlier holders have copied of an item.
+  // Adds what earlier holders of an item have copied.
   void Add(const work::ItemInfo& item) {
     const MutexLock lock(mutex_);
     total_ += rows_[item.name] = item.progress.counts.written;
@@ -88,7 +88,7 @@ Result<bool> CopyRun::HasBegun() {
 }
 
 Status CopyRun::Begin() {
-  // The folder first: whatever happens next, the name of the run is found in it.
+  // The folder first: the run's name can then be found in it, whatever happens next.
   MUSTER_TRY(MakePrivateFolders(RunFolder()));
   MUSTER_ASSIGN(std::optional<std::string> incarnation, Incarnation());
   std::error_code failed;
@@ -98,7 +98,8 @@ Status CopyRun::Begin() {
     incarnation.reset();
   }
   if (incarnation) {
-    // The engine makes a call in one process at a time: former holders are gone, or not wanted.
+    // The engine makes a call in one process at a time: earlier holders are gone, or no longer
+    // wanted.
     MUSTER_TRY(work::ReleaseAll(store_, name_));
   } else {
     const work::RunSpec spec{
@@ -187,7 +188,7 @@ Status CopyRun::Remove() {
     MUSTER_ASSIGN(const std::optional<std::string> stored, Incarnation());
     incarnation_ = stored.value_or("");
   }
-  // Another process may have begun it anew, as another incarnation: that stays.
+  // Another process may have started it anew, with another incarnation: that one stays.
   MUSTER_TRY(work::RemoveRun(store_, name_, incarnation_));
   MUSTER_TRY(RemoveOtherCalls());
   std::error_code failed;

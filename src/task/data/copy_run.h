@@ -16,13 +16,13 @@
 
 namespace muster::task {
 
-// What a copy is, and where it is made.
+// A copy: its source, its name, and its local folder.
 struct CopyPlan {
   std::string object;
   std::string call;      // the call's token without its retry count
   std::string source;    // for display, without secrets
   std::string identity;  // of the source: its URL, with secrets by reference
-  std::string place;     // what the copy becomes, for display
+  std::string place;     // the copy's result, for display
   std::string run_name;  // in the dead letters
   std::string folder;    // of unfinished copies of this object, on this machine
 };
@@ -48,7 +48,7 @@ class CopyRun {
   // Whether it has begun, in an earlier call or in another process, and its pieces are here.
   Result<bool> HasBegun();
 
-  // Joins it, or begins it; removes what other calls left of this object.
+  // Joins it, or starts it; removes what other calls left of this object.
   Status Begin();
 
   // Works on it until it is complete. `progress` is called with the rows copied so far, by all.

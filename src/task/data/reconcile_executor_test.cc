@@ -1,6 +1,5 @@
-// Goal: rows that are lost on the way, and rows without their parents, are found and named. Method:
-// real copies and transforms on both databases, with a target and a staging folder that are
-// tampered with behind their backs.
+// Goal: lost rows, and rows without their parents, are found and named. Method: real copies and
+// transforms on both databases; then target and staging folder are tampered with.
 
 #include "task/data/reconcile_executor.h"
 
@@ -129,7 +128,7 @@ class ReconcileTest : public ::testing::TestWithParam<std::string> {
   int calls_ = 0;
 };
 
-TEST_P(ReconcileTest, RowsThatAllArriveAddUp) {
+TEST_P(ReconcileTest, CountsAddUpIfAllRowsArrive) {
   Extract("Person");
   Extract("Site");
   Load("people");
@@ -137,13 +136,13 @@ TEST_P(ReconcileTest, RowsThatAllArriveAddUp) {
   const Json expected{{"extracted", 5}, {"unreadable", 0}, {"staged", 5},      {"read", 5},
                       {"loaded", 4},    {"rejected", 1},   {"foreign_keys", 1}};
   EXPECT_EQ(Succeed(Reconcile()), expected);
-  // Rows that were there already are loaded all the same.
+  // Rows that existed before count as loaded.
   Load("people");
   Load("sites");
   EXPECT_EQ(Succeed(Reconcile()), expected);
 }
 
-TEST_P(ReconcileTest, RowsThatTheTargetKeepsOutAreMissed) {
+TEST_P(ReconcileTest, RowsDroppedByTheTargetAreReported) {
   Change(sqlite()
              ? "CREATE TRIGGER t BEFORE INSERT ON cont_people WHEN NEW.id = '1' BEGIN SELECT "
                "RAISE(IGNORE); END"
@@ -163,7 +162,7 @@ TEST_P(ReconcileTest, RowsThatTheTargetKeepsOutAreMissed) {
       << failure.cause;
 }
 
-TEST_P(ReconcileTest, RowsThatAScriptLosesAreMissed) {
+TEST_P(ReconcileTest, RowsLostByAScriptAreReported) {
   folder_.Write("people.sql", "SELECT Id AS id, Name AS name FROM Person WHERE Id <> 2;");
   Extract("Person");
   Load("people");
@@ -171,7 +170,7 @@ TEST_P(ReconcileTest, RowsThatAScriptLosesAreMissed) {
             std::string::npos);
 }
 
-TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
+TEST_P(ReconcileTest, RowsMissingInTheStagingFileAreReported) {
   Extract("Person");
   Extract("Site");
   std::ofstream(folder_.path() + "/staging/Site.jsonl", std::ios::trunc) << "";
@@ -180,7 +179,7 @@ TEST_P(ReconcileTest, RowsThatAreNotInTheStagingFileAnyMoreAreMissed) {
   EXPECT_NE(Fail().cause.find("Site: 2 rows were extracted, none are staged"), std::string::npos);
 }
 
-TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
+TEST_P(ReconcileTest, ObjectStagedAgainAfterAScriptReadItIsReported) {
   Extract("Person");
   Load("people");
   folder_.Write("data/Person.csv", "Id,Name\n1,Ada\n2,Bo\n3,\n4,Cy\n");
@@ -195,12 +194,12 @@ TEST_P(ReconcileTest, AnObjectThatWasStagedAnewSinceAScriptHasReadItIsNamed) {
   EXPECT_EQ(Succeed(Reconcile())["loaded"], 3);
 }
 
-TEST_P(ReconcileTest, ARowWithoutItsParentIsNamedWithTheRankThatLoadsIt) {
+TEST_P(ReconcileTest, OrphanIsReportedWithTheRankThatLoadsItsParent) {
   Extract("Person");
   Extract("Site");
   Load("people");
   Load("sites");
-  // As a load with foreign keys switched off does.
+  // As a load with foreign keys disabled does.
   Change(sqlite()
              ? "PRAGMA foreign_keys = OFF; DELETE FROM cont_people WHERE id = '2'"
              : "SET session_replication_role = replica; DELETE FROM cont.people WHERE id = '2'");

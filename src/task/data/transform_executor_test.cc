@@ -16,7 +16,7 @@
 namespace muster::task {
 namespace {
 
-// A database to load into: people, and sites that belong to them.
+// A target database: people, and sites that belong to them.
 class Database {
  public:
   virtual ~Database() = default;
@@ -146,7 +146,7 @@ constexpr const char* kLoadPeople =
     "SELECT Id AS id, Name || ' of ' || getvariable('TENANT_ID') AS name,\n"
     "  Age::INTEGER AS age, Active::BOOLEAN AS active FROM \"User\";\n";
 
-TEST_P(TransformTest, WhatTheSelectGivesIsLoadedAndCounted) {
+TEST_P(TransformTest, SelectedRowsAreLoadedAndCounted) {
   Stage("User", kPeople);
   EXPECT_EQ(Succeed(kLoadPeople), (Json{{"read", 2},
                                         {"loaded", 2},
@@ -216,13 +216,13 @@ TEST_P(TransformTest, AnErrorNamesFileLineAndStatement) {
       << failure.cause;
 }
 
-TEST_P(TransformTest, AnObjectThatIsNotStagedIsNamedWithThoseThatAre) {
+TEST_P(TransformTest, UnstagedObjectIsReportedWithTheStagedOnes) {
   Stage("User", kPeople);
   const states::TaskFailure failure = Fail("SELECT * FROM Usr");
   EXPECT_NE(failure.cause.find("staged objects: User"), std::string::npos) << failure.cause;
 }
 
-TEST_P(TransformTest, KeysThatAreMissingOrTwiceAreRefused) {
+TEST_P(TransformTest, MissingOrDuplicateKeysAreRejected) {
   Stage("User", "Id,Name\np1,Ann\np1,Bob\n,Cem\n");
   EXPECT_NE(Fail("SELECT Id AS id, Name AS name FROM \"User\" WHERE Id IS NOT NULL")
                 .cause.find(R"(have the key {"id":"p1"})"),
@@ -294,9 +294,9 @@ TEST_P(TransformTest, AScriptThatWasEditedSinceTheRunBeganIsNotRun) {
 INSTANTIATE_TEST_SUITE_P(Targets, TransformTest, ::testing::Values("Sqlite", "Postgres"),
                          [](const auto& test) { return test.param; });
 
-// By its types and collations SQLite takes texts for the same that are not: one row would replace
-// the other, and both would count as loaded.
-TEST_P(TransformTest, AStagedFileThatIsNotItsManifestsIsNotLoaded) {
+// With its types and collations SQLite treats different texts as equal: one row would replace the
+// other, and both would count as loaded.
+TEST_P(TransformTest, StagedFileThatDiffersFromItsManifestIsNotLoaded) {
   Stage("People", "Id,Name\np1,Ann\n");
   folder_.Write("staging/People.jsonl", "{\"Id\":\"x\",\"Name\":\"another file\"}\n");
   const states::TaskOutcome outcome = Start("SELECT Id AS id, Name AS name FROM People");
@@ -308,11 +308,11 @@ TEST_P(TransformTest, AStagedFileThatIsNotItsManifestsIsNotLoaded) {
   EXPECT_EQ(database_->Ask("SELECT count(*) FROM " + database_->Name("people")), "0");
 }
 
-TEST(TransformKeys, ThatSqliteTakesForTheSameAreRefused) {
+TEST(TransformKeys, ThatSqliteTreatsAsEqualAreRejected) {
   struct Case {
     std::string columns;
     std::string script;
-    std::string refused;  // empty: nothing is
+    std::string refused;  // empty: none
   };
   const Case cases[] = {
       {"id TEXT COLLATE NOCASE PRIMARY KEY", "SELECT unnest(['A', 'a']) AS id", "id = 'a'"},
@@ -361,7 +361,7 @@ TEST(TransformKeys, ThatSqliteTakesForTheSameAreRefused) {
 }
 
 // Names with quotes reach the database as names.
-TEST(TransformNames, WithQuotesAreNamesStill) {
+TEST(TransformNames, WithQuotesAreAccepted) {
   const testing::TemporaryFolder folder;
   auto db = *sql::SqliteDb::Open(folder.At("t.db"), sql::SqliteDb::Mode::kCreate,
                                  std::chrono::milliseconds(5000));

@@ -1,6 +1,6 @@
-// Goal: a transform loads once, however often it is tried, and what was held up cannot load over
-// what came after it. Method: two sessions on one target, one of which is left where it hurts; and
-// connections that are lost byte by byte.
+// Goal: a transform loads once, however often it is tried, and a delayed session cannot overwrite
+// later loads. Method: two sessions on one target, one of which is suspended at the worst moment;
+// and connections that are cut at every byte.
 
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ class FenceTest : public ::testing::TestWithParam<std::string> {
     url_ = server_->Url();
   }
 
-  // How often rows were loaded, those that replaced themselves included.
+  // How often rows were loaded, counting those that replaced themselves.
   std::string Loads() {
     if (server_ != nullptr) return server_->Exec("SELECT count(*) FROM s.loads");
     return *db_->QueryText("SELECT count(*) FROM loads");
@@ -91,7 +91,7 @@ TEST_P(FenceTest, ACallThatHasCommittedIsNotLoadedByAnotherTry) {
   ASSERT_TRUE(LoadOne(*first));
   ASSERT_TRUE(first->Commit(R"({"loaded":1})"));
   EXPECT_EQ(Open()->Take(kFence, {}).value(), R"({"loaded":1})");
-  // Another call, and a run of the same name on another store, load for themselves.
+  // Another call, and a run of the same name on another store, load separately.
   EXPECT_FALSE(*Open()->Take(Later(), {}));
   LoadFence other = kFence;
   other.run = "another";
@@ -126,7 +126,7 @@ TEST_P(FenceTest, AStopEndsTheWaitForALock) {
   EXPECT_EQ(Loads(), "0");
 }
 
-TEST_P(FenceTest, ASessionThatWasHeldUpBeforeItLoadsCannotLoadAnyMore) {
+TEST_P(FenceTest, DelayedSessionCanNoLongerLoad) {
   auto old = Open();
   ASSERT_FALSE(*old->Take(kFence, {}));
   auto young = Open();
@@ -150,7 +150,7 @@ TEST_P(FenceTest, AnEarlierAttemptIsRefused) {
       << refused.error().message;
 }
 
-TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
+TEST_P(FenceTest, WaitIsReportedWithItsReason) {
   auto holder = OpenTransformTarget(url_, RealEnv()).value();
   LoadFence other = kFence;
   other.task = "t/m/other";
@@ -163,7 +163,7 @@ TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
                           })
           .value();
   ASSERT_FALSE(*waiting->Take(kFence, {}));
-  // The row that the other one has not committed yet.
+  // A row that the other session has not committed yet.
   ASSERT_TRUE(LoadOne(*holder));
   auto loaded = std::async(std::launch::async, [&]() -> Status {
     MUSTER_TRY(LoadOne(*waiting));
@@ -177,7 +177,7 @@ TEST_P(FenceTest, WhatIsWaitedForIsSaid) {
   EXPECT_TRUE(loaded.get());
 }
 
-// Tables from before there were versions lack the column `format`.
+// Unversioned tables lack the column `format`.
 TEST_P(FenceTest, AnOlderVersionsTableIsUsedAndANewerOnesRefused) {
   const std::string columns =
       "CREATE TABLE muster_transform (task text PRIMARY KEY, run text NOT NULL, attempt bigint NOT "
@@ -208,8 +208,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, FenceTest, ::testing::Values("Sqlite", "Postgr
 
 class PostgresFenceTest : public FenceTest {};
 
-// As a process is that sleeps for longer than its lease, with its transaction open.
-TEST_P(PostgresFenceTest, ASessionThatSleepsInItsTransactionIsEnded) {
+// Like a process that sleeps for longer than its lease, with its transaction open.
+TEST_P(PostgresFenceTest, SessionSleepingInItsTransactionIsTerminated) {
   auto old = Open();
   ASSERT_FALSE(*old->Take(kFence, {}));
   ASSERT_TRUE(LoadOne(*old));
@@ -247,8 +247,8 @@ TEST_P(PostgresFenceTest, ALostConnectionLeavesRowsLoadedOnce) {
         context);
   };
   int calls = 0;
-  int found_out = 0;  // a cut of which the call itself knew what had become of it
-  // Whether the answers of a load have as many bytes.
+  int found_out = 0;  // a cut whose outcome the call itself knew
+  // Whether the responses to a load have as many bytes.
   const auto is_cut_after = [&](size_t bytes) {
     const int cuts = proxy.cuts();
     proxy.CutReplyAfter(bytes);

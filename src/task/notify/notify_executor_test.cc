@@ -19,7 +19,7 @@
 namespace muster::task {
 namespace {
 
-// Stands in for the services of AWS: keeps what it was asked.
+// Stands in for AWS: records its calls.
 class RecordingAws : public states::TaskExecutor {
  public:
   bool Runs(std::string_view) const override { return true; }
@@ -55,7 +55,7 @@ class NotifyExecutorTest : public ::testing::Test {
                              .state = "Tell"},
                             context_);
   }
-  // Notifies them, and waits until all are notified.
+  // Sends notifications, and waits until all are delivered.
   void Succeed(const Json& targets, const std::string& dedupe = "m-1/600/User") {
     const auto outcome = Start(targets, dedupe);
     const auto* failure = std::get_if<states::TaskFailure>(&outcome);
@@ -80,7 +80,7 @@ class NotifyExecutorTest : public ::testing::Test {
   TestContext context_;
 };
 
-TEST_F(NotifyExecutorTest, OneThatCannotBeReadIsSetAsideAndTheOthersAreDelivered) {
+TEST_F(NotifyExecutorTest, UnreadableLetterIsSetAsideAndOthersAreDelivered) {
   const std::string path = folder_.At("news.jsonl");
   Succeed({"file:" + path});
   const auto store = *store::OpenStore("sqlite:" + folder_.path() + "/store.db", RealEnv());
@@ -113,7 +113,7 @@ TEST_F(NotifyExecutorTest, AFileHasEachKeyOnce) {
                         "\n");
 }
 
-TEST_F(NotifyExecutorTest, HalfALineOfACrashIsNoNews) {
+TEST_F(NotifyExecutorTest, PartialLineOfACrashDoesNotCount) {
   const std::string path = folder_.Write("news.jsonl", R"({"dedupe":"m-1/600/User","subject":"it)");
   Succeed({"file:" + path});
   EXPECT_EQ(Read(path), R"({"dedupe":"m-1/600/User","subject":"it)"
@@ -122,7 +122,7 @@ TEST_F(NotifyExecutorTest, HalfALineOfACrashIsNoNews) {
                         "\n");
 }
 
-TEST_F(NotifyExecutorTest, AFullDiskTearsNoNews) {
+TEST_F(NotifyExecutorTest, FullDiskTearsNoLine) {
   const std::string path = folder_.Write("news.jsonl", "");
   const Notification news{.target = "file:" + path,
                           .subject = std::string(1000, 'x'),
@@ -140,7 +140,7 @@ TEST_F(NotifyExecutorTest, AFullDiskTearsNoNews) {
   EXPECT_EQ(Read(path), news.Line() + "\n");
 }
 
-TEST_F(NotifyExecutorTest, AWebhookIsToldTheKeyAndOnce) {
+TEST_F(NotifyExecutorTest, WebhookReceivesTheKeyOnce) {
   const testing::HttpServer server([](const auto&) { return testing::Answer(204, ""); });
   Succeed({server.Url("/hook")});
   Renew();
@@ -169,7 +169,7 @@ TEST_F(NotifyExecutorTest, ATopicIsPublishedTo) {
   EXPECT_EQ(aws_.calls[1].input["TopicArn"], "arn:aws:sns:us-east-1:42:others");
 }
 
-TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndDelaysNoOther) {
+TEST_F(NotifyExecutorTest, FailedDeliveryIsRetriedWithoutDelayingOthers) {
   std::atomic<int> calls = 0;
   const testing::HttpServer server(
       [&](const auto&) { return testing::Answer(++calls == 1 ? 500 : 204, ""); });
@@ -185,7 +185,7 @@ TEST_F(NotifyExecutorTest, OneThatFailsIsTriedAgainAndDelaysNoOther) {
   while (calls < 2) std::this_thread::yield();
 }
 
-TEST_F(NotifyExecutorTest, OneThatHangsIsLeftToTheNextProcess) {
+TEST_F(NotifyExecutorTest, HangingDeliveryIsLeftToTheNextProcess) {
   std::atomic<bool> hangs = true;
   const testing::HttpServer server(
       [&](const auto&) { return hangs ? testing::NeverAnswer() : testing::Answer(204, ""); });
@@ -206,7 +206,7 @@ TEST_F(NotifyExecutorTest, OneThatHangsIsLeftToTheNextProcess) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-TEST_F(NotifyExecutorTest, APipeWithoutAReaderIsAFailure) {
+TEST_F(NotifyExecutorTest, PipeWithoutAReaderFails) {
   const std::string path = folder_.At("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   ASSERT_TRUE(std::holds_alternative<states::TaskSuccess>(Start({"file:" + path})));

@@ -85,7 +85,7 @@ TEST_F(OutboxTest, DeliveryThatOutlastsItsLeaseCountsUnlessAnotherHasBegun) {
   EXPECT_EQ(outbox_.Settle(*slower, {}, true).error().code, Code::kLeaseLost);
 }
 
-TEST_F(OutboxTest, StoreThatStaysAwayIsNotWaitedForLong) {
+TEST_F(OutboxTest, UnavailableStoreIsNotAwaitedForLong) {
   auto taken = Take();
   store_.down = true;
   const MonoTime before = env_.MonoNow();
