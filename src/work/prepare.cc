@@ -231,10 +231,15 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
     return false;
   }
   store::Lease& lease = claimed.front();
-  MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
+  const auto start = PrepareBody::FromJson(lease.body());
+  if (!start) {
+    // Another version may be able to read it.
+    static_cast<void>(lease.Release());
+    return start.error().Within("preparing run '" + coordinator.run() + "'");
+  }
   const Status prepared = [&] {
     const InterruptScope scope(stop);
-    return Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);
+    return Preparation(coordinator, pipeline, lease, *start).Run(allowed, stop);
   }();
   if (prepared) return true;
   if (prepared.error().code == Code::kCancelled) {
