@@ -238,7 +238,8 @@ struct ItemInfo {
   RecentRate recent = {};               // of the last holder
   std::vector<std::string> successors = {};  // names
   std::string error = {};                    // the last
-  // Of its failed documents, also those redriven since; most frequent first, at most 20.
+  // Of its failed documents, most frequent first, at most 20 and "other". Which of several reasons
+  // redrives have settled is not known: they are listed as they were until no document is failed.
   std::vector<FailureReason> reasons = {};
 };
 
