@@ -21,7 +21,7 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!run) {
     return Error{Code::kIncompatible, "run '" + coordinator.run() + "' is gone from the store",
-                 kRestored};
+                 kGoneHint};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   MUSTER_TRY(CheckGoesOn(coordinator.run(), body));
