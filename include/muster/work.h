@@ -238,7 +238,8 @@ struct ItemInfo {
   RecentRate recent = {};               // of the last holder
   std::vector<std::string> successors = {};  // names
   std::string error = {};                    // the last
-  // Of its failed documents, also those redriven since; most frequent first, at most 20.
+  // Of its failed documents, most frequent first, at most 20 and "other". Which of several reasons
+  // redrives have settled is not known: they are listed as they were until no document is failed.
   std::vector<FailureReason> reasons = {};
 };
 
@@ -306,6 +307,9 @@ struct RunRemoval {
   int64_t records = 0;           // removed by this call
   std::string sink = {};         // which keeps what was written
   pipeline::Counts counts = {};  // of the items that were still there
+  // Workers that held items of it and, if their processes live, may write until their next
+  // checkpoint. Only with `force`.
+  std::vector<std::string> holders = {};
 };
 
 // Removes everything that the store has of a run; the target and files of dead letters stay as they
@@ -316,7 +320,8 @@ struct RunRemoval {
 // the holder loses it at its next checkpoint. kNotFound: there is no such run.
 MUSTER_EXPORT Result<RunRemoval> DeleteRun(store::Store& store, const std::string& run, bool force);
 
-// The same, but the run stays and starts anew with the next worker, as another incarnation. Unlike
+// The same, but the run stays and starts anew with the next worker, as another incarnation; a
+// worker that is running notices, and takes part. Unlike
 // with RunSpec::new_incarnation, that does not continue from what the sink has: OpenSearch replaces
 // documents by their ids; sinks that keep progress refuse to mix both, as their error explains.
 MUSTER_EXPORT Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool force,

@@ -60,6 +60,10 @@ class MetadataRun {
     MUSTER_ASSIGN(auto endpoint, net::OpenSearchEndpoint::FromUrl(url, {"gzip"}));
     net::OpenSearchClient client(std::move(endpoint), context_.env);
     MUSTER_TRY(ReadSource());
+    if (SelectsNothing()) {
+      Print({});
+      return kNothingToDo;
+    }
     MUSTER_ASSIGN(auto version, metadata::VersionOf(client));
     metadata::Target target(client, context_.env, std::move(version));
     metadata::Job job(target, rules, built_in, from_,
@@ -115,6 +119,13 @@ class MetadataRun {
     return {};
   }
 
+  // Templates and policies alone are not what was asked for.
+  bool SelectsNothing() const {
+    return selects_ && std::none_of(objects_.begin(), objects_.end(), [](const auto& one) {
+             return one.object.kind == Kind::kIndex || one.object.kind == Kind::kDataStream;
+           });
+  }
+
   static bool IsListed(const std::vector<pipeline::Collection>& collections,
                        const std::string& name) {
     return std::any_of(collections.begin(), collections.end(),
@@ -135,8 +146,8 @@ class MetadataRun {
   }
 
   // The first documents of an index.
-  Result<std::vector<std::string>> Sample(const std::string& index) {
-    std::vector<std::string> documents;
+  Result<std::vector<metadata::Sample>> Sample(const std::string& index) {
+    std::vector<metadata::Sample> documents;
     const auto wanted = static_cast<size_t>(options_.sample);
     const bool is_refused = std::any_of(objects_.begin(), objects_.end(), [&](const auto& one) {
       return one.object.name == index && !one.refusal.empty();
@@ -148,7 +159,9 @@ class MetadataRun {
       while (documents.size() < wanted) {
         MUSTER_ASSIGN(const auto document, reader->Next());
         if (!document) break;
-        if (document->defect.empty() && !document->deleted) documents.emplace_back(document->body);
+        if (!document->defect.empty() || document->deleted) continue;
+        documents.push_back({std::string(document->id), std::string(document->routing),
+                             std::string(document->body)});
       }
       if (documents.size() == wanted) break;
     }
@@ -166,6 +179,7 @@ class MetadataRun {
       for (const Reported& one : all) {
         list.push_back(Json{{"kind", metadata::kKinds.NameOf(one.kind)},
                             {"name", one.name},
+                            {"target", one.verdict.name},
                             {"outcome", metadata::kOutcomes.NameOf(one.verdict.outcome)},
                             {"reason", one.verdict.reason},
                             {"changes", one.verdict.changes},
@@ -175,7 +189,8 @@ class MetadataRun {
       return;
     }
     if (all.empty()) {
-      context_.out << "Nothing is selected.\n";
+      context_.out << (selects_ ? "Nothing is selected: no index or data stream has such a name.\n"
+                                : "The source has nothing to migrate.\n");
       return;
     }
     Table table({{"KIND"}, {"NAME"}, {"OUTCOME"}, {"DETAIL"}});

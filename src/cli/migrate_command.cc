@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -52,7 +54,9 @@ class Watcher final : public work::MigrationObserver {
   void CollectionStarted(const std::string& collection,
                          const std::vector<pipeline::Partition>& partitions) override {
     collection_started_ = context_.env.MonoNow();
+    collection_ = collection;
     shards_.clear();
+    counts_.clear();
     documents_.reset();
     weight_ = 0;
     read_ = 0;
@@ -72,6 +76,7 @@ class Watcher final : public work::MigrationObserver {
 
   void Advanced(const pipeline::Partition& partition,
                 const ::muster::pipeline::Progress& progress) override {
+    counts_[{partition.shard, partition.follows, partition.begin}] = progress.counts;
     Shard& shard = shards_[partition.shard];
     shard.read = progress.counts.read;
     const auto fraction = source_.FractionBefore(partition, progress.position);
@@ -108,6 +113,17 @@ class Watcher final : public work::MigrationObserver {
   }
 
   void Failed(const std::vector<work::FailureReason>& reasons) override { reasons_ = reasons; }
+
+  // After an error. Returns the collection that was begun and is not complete, if any; what is
+  // known to be in the sink of it is an outcome, too.
+  std::string Interrupted() {
+    if (!progress_) return "";
+    progress_.reset();
+    pipeline::Counts counts;
+    for (const auto& [part, of_it] : counts_) counts += of_it;
+    outcomes_.push_back({collection_, counts, SecondsSince(collection_started_)});
+    return collection_;
+  }
 
   const std::vector<work::FailureReason>& reasons() const { return reasons_; }
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
@@ -159,6 +175,8 @@ class Watcher final : public work::MigrationObserver {
   const size_t collections_;
   const MonoTime started_;
   MonoTime collection_started_;
+  std::string collection_;
+  std::map<std::tuple<int, bool, std::string>, pipeline::Counts> counts_;  // of it, by part
   std::optional<int64_t> documents_;  // of the collection, if all partitions know theirs
   double weight_ = 0;
   uint64_t read_ = 0;
@@ -200,7 +218,7 @@ class MigrateRun {
                                     .max_failures = limit.value_or(work::FailureLimit())},
                                    watcher, signals.Token());
     if (!counts) {
-      if (!context_.json) PrintReasons(context_.out, watcher.reasons(), context_.color);
+      ReportIncomplete(watcher, collections, allowed);
       Error error = std::move(counts).error();
       if (error.code == Code::kCancelled) {
         error.message = "the migration was stopped";
@@ -208,7 +226,7 @@ class MigrateRun {
       }
       return error;
     }
-    Report(watcher, *counts);
+    Report(watcher, *counts, {});
     return counts->failed > 0 ? kDoneWithRejects : kDone;
   }
 
@@ -246,7 +264,31 @@ class MigrateRun {
     return changes.empty() ? kDone : kNothingToDo;
   }
 
-  void Report(const Watcher& watcher, const pipeline::Counts& total) {
+  // What a migration that ended with an error has not done.
+  struct Left {
+    std::string incomplete = {};  // the collection that it was at; empty: none
+    size_t not_begun = 0;         // collections
+  };
+
+  // The report of a migration that ended with an error, as of one that is complete.
+  void ReportIncomplete(Watcher& watcher, const std::vector<pipeline::Collection>& collections,
+                        const pipeline::CollectionFilter& allowed) {
+    const std::string incomplete = watcher.Interrupted();
+    if (watcher.outcomes().empty()) return;
+    pipeline::Counts total;
+    std::set<std::string> begun;
+    for (const Watcher::Outcome& one : watcher.outcomes()) {
+      total += one.counts;
+      begun.insert(one.collection);
+    }
+    Left left{.incomplete = incomplete};
+    for (const pipeline::Collection& one : collections) {
+      if (allowed(one.name) && !begun.contains(one.name)) ++left.not_begun;
+    }
+    Report(watcher, total, left);
+  }
+
+  void Report(const Watcher& watcher, const pipeline::Counts& total, const Left& left) {
     const double seconds = watcher.Seconds();
     if (context_.json) {
       Json list = Json::array();
@@ -258,6 +300,8 @@ class MigrateRun {
       Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
       if (total.failed > 0) report["reasons"] = ReasonsJson(watcher.reasons());
       if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
+      if (!left.incomplete.empty()) report["incomplete"] = left.incomplete;
+      if (left.not_begun > 0) report["not_begun"] = left.not_begun;
       context_.out << ToJsonText(report) << '\n';
       return;
     }
@@ -283,6 +327,12 @@ class MigrateRun {
       context_.out << "\n"
                    << total.failed << " documents could not be migrated: see " << dead_letters_path_
                    << "\n";
+    }
+    if (!left.incomplete.empty()) context_.out << "\nIncomplete: " << left.incomplete << "\n";
+    if (left.not_begun > 0) {
+      context_.out << "\n"
+                   << left.not_begun << " of " << watcher.outcomes().size() + left.not_begun
+                   << " collections were not begun\n";
     }
   }
 

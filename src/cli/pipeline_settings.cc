@@ -114,8 +114,9 @@ void AddPipelineOptions(Command& command, PipelineSettings& settings) {
   command
       .AddOption(
           "--max-failures", settings.max_failures,
-          "Stop when more documents than this fail: a number, or a percentage of those read, "
-          "from 1000 documents on; by default 50%")
+          "Stop when more documents than this have failed: a number, or a percentage of those "
+          "read, from 1000 documents on; by default 50%. Counted after each batch, so the rest of "
+          "a batch is still written")
       .TypeName("N|P%");
   command
       .AddOption("--dead-letters", settings.dead_letters,

@@ -151,7 +151,8 @@ class WorkCommand {
       return Error{Code::kInvalid, "no item was named", "name one, or use --all"};
     }
     for (const std::string& name : names) MUSTER_TRY(work::RetryItem(*store_, run, name));
-    return Say(std::to_string(names.size()) + " items are open again");
+    return Say(std::to_string(names.size()) +
+               (names.size() == 1 ? " item is open again" : " items are open again"));
   }
 
   Result<int> Release() {
@@ -164,15 +165,20 @@ class WorkCommand {
     MUSTER_TRY(Open());
     MUSTER_ASSIGN(const work::RunRemoval removal,
                   work::DeleteRun(*store_, options_.run, options_.force));
-    return Report(removal, "deleted", "run " + options_.run + " is deleted");
+    return Report(removal, {.did = "deleted",
+                            .words = "run " + options_.run + " is deleted",
+                            .then = "then it ends with an error: its run is gone"});
   }
 
   Result<int> Reset() {
     MUSTER_TRY(Open());
     MUSTER_ASSIGN(const work::RunRemoval removal,
                   work::ResetRun(*store_, options_.run, options_.force, context_.env));
-    return Report(removal, "reset",
-                  "run " + options_.run + " starts anew with the next 'muster worker'");
+    return Report(removal, {.did = "reset",
+                            .words = "run " + options_.run + " starts anew with the next worker",
+                            .then = "then it takes part in the new start",
+                            .sink = "Empty it before the new start, unless it is a search cluster, "
+                                    "which replaces documents by their ids\n"});
   }
 
   // Writes dead letters into the sink. What fails again goes to a new file.
@@ -213,20 +219,37 @@ class WorkCommand {
     return kDone;
   }
 
-  Result<int> Report(const work::RunRemoval& removal, const char* did, const std::string& words) {
+  // What a removal did, for people.
+  struct Removed {
+    const char* did;
+    std::string words;
+    const char* then;       // what becomes of a worker that held an item
+    const char* sink = "";  // what to do about the sink
+  };
+
+  Result<int> Report(const work::RunRemoval& removal, const Removed& removed) {
     if (context_.json) {
-      context_.out << ToJsonText(Json{{did, options_.run},
+      context_.out << ToJsonText(Json{{removed.did, options_.run},
                                       {"records", removal.records},
                                       {"sink", removal.sink},
                                       {"written", removal.counts.written},
-                                      {"failed", removal.counts.failed}})
+                                      {"failed", removal.counts.failed},
+                                      {"holders", removal.holders}})
                    << '\n';
       return kDone;
     }
-    context_.out << words << "; " << removal.records << " records were removed from the store\n";
+    context_.out << removed.words << "; " << removal.records
+                 << (removal.records == 1 ? " record was" : " records were")
+                 << " removed from the store\n";
+    for (const std::string& holder : removal.holders) {
+      context_.out << "Worker " << holder << " held an item. If it still runs, it may write until "
+                   << "its next checkpoint; " << removed.then << "\n";
+    }
     if (!removal.sink.empty()) {
       context_.out << "Nothing was removed from " << removal.sink << ": what the run has written ("
-                   << removal.counts.written << " documents) is still there\n";
+                   << (removal.holders.empty() ? "" : "at least ") << removal.counts.written
+                   << " documents) is still there\n"
+                   << removed.sink;
     }
     if (removal.counts.failed > 0) {
       context_.out
@@ -335,7 +358,8 @@ void AddWorkCommand(Command& app, Context& context) {
                                Result<int> (WorkCommand::*action)()) {
     Command sub = command.AddCommand(name, about);
     sub.AddOption("RUN", options->run, "The migration").Required();
-    sub.AddFlag("--force", options->force, "Also if a worker holds an item of it");
+    sub.AddFlag("--force", options->force,
+                "Also if a worker holds an item of it, which stops at its next checkpoint");
     sub.Action(context,
                [options, action, &context] { return (WorkCommand(*options, context).*action)(); });
   };

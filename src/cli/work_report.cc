@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/failure_report.h"
+#include "core/json_fields.h"
 #include "core/timestamp.h"
 
 namespace muster::cli {
@@ -107,6 +108,13 @@ void PrintMembers(std::ostream& out, const Json& json,
   }
   table.Print(out, color);
   PrintReasons(out, reasons, color);
+  int64_t listed = 0;
+  for (const work::FailureReason& reason : reasons) listed += reason.count;
+  const int64_t redriven = listed - NumberIn(json, "failed");
+  if (redriven > 0 && listed > 0) {
+    out << redriven << (redriven == 1 ? " of these documents has" : " of these documents have")
+        << " been redriven since; the reasons are those of all\n";
+  }
 }
 
 }  // namespace muster::cli

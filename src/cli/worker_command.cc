@@ -232,12 +232,11 @@ class WorkerCommand {
     follower = {};
     progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
-    const std::vector<work::FailureReason> reasons = ReasonsOf(store, worker.run.name, tally);
-    if (!report) {
-      if (!context_.json) PrintReasons(context_.out, reasons, context_.color);
-      return report.error();
+    if (report || tally.items() > 0) {
+      Print(worker, tally, report ? *report : work::WorkerReport(), flow->dead_letters_path(),
+            report && Failed(tally) == 0 ? RunRest() : RestOf(store, worker.run.name, !report));
     }
-    Print(worker, tally, *report, flow->dead_letters_path(), reasons);
+    if (!report) return report.error();
     if (!report->quarantined.empty()) return kFailed;
     if (!report->all_done) return kInterrupted;
     if (before && before->finished && tally.items() == 0) return kNothingToDo;
@@ -276,17 +275,28 @@ class WorkerCommand {
     return failed;
   }
 
-  // Of the whole run, if this worker has seen some fail.
-  static std::vector<work::FailureReason> ReasonsOf(store::Store& store, const std::string& run,
-                                                    const Tally& tally) {
-    if (Failed(tally) == 0) return {};
+  // What only the store knows: why documents of the run have failed, and how far it is.
+  struct RunRest {
+    std::vector<work::FailureReason> reasons = {};
+    std::string words = "others continue with the rest";
+  };
+
+  static RunRest RestOf(store::Store& store, const std::string& run, bool by_error) {
+    RunRest rest;
     const auto totals = work::ReadTotals(store, run);
-    return totals ? totals->reasons : std::vector<work::FailureReason>();
+    if (totals) rest.reasons = totals->reasons;
+    if (totals && by_error && totals->items == 0) {
+      rest.words = "the run has no items";
+    } else if (totals && by_error) {
+      rest.words = std::to_string(totals->done) + " of " + std::to_string(totals->items) +
+                   " items of the run are done";
+    }
+    return rest;
   }
 
   void Print(const work::WorkerOptions& worker, const Tally& tally,
              const work::WorkerReport& report, const std::string& dead_letters,
-             const std::vector<work::FailureReason>& reasons) {
+             const RunRest& rest) {
     if (context_.json) {
       Json collections = Json::object();
       for (const auto& [collection, counts] : tally.sums()) {
@@ -299,7 +309,7 @@ class WorkerCommand {
                                       {"all_done", report.all_done},
                                       {"items", tally.items()},
                                       {"collections", collections},
-                                      {"reasons", ReasonsJson(reasons)},
+                                      {"reasons", ReasonsJson(rest.reasons)},
                                       {"quarantined", report.quarantined}})
                    << '\n';
       return;
@@ -321,11 +331,11 @@ class WorkerCommand {
     int64_t added = 0;
     for (const auto& [collection, counts] : tally.sums()) added += counts.added;
     if (added > 0) context_.out << '\n' << AddedText(added) << '\n';
-    PrintReasons(context_.out, reasons, context_.color);
+    PrintReasons(context_.out, rest.reasons, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()
                  << (tally.items() == 1 ? " item; " : " items; ")
                  << (report.all_done ? "all items of the run are done or quarantined\n"
-                                     : "others continue with the rest\n");
+                                     : rest.words + "\n");
     if (Failed(tally) > 0) {
       context_.out << "Documents that could not be migrated are in " << dead_letters << '\n';
     }

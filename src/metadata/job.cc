@@ -25,6 +25,10 @@ Verdict Refusal(const Error& error) {
   return {.outcome = Outcome::kRefused, .reason = error.ToString()};
 }
 
+Verdict AlreadyThere(const Verdict& verdict) {
+  return {.outcome = Outcome::kOk, .reason = "already there", .name = verdict.name};
+}
+
 void AddDropped(const std::vector<std::string>& dropped, Verdict& verdict) {
   if (dropped.empty()) return;
   std::string names;
@@ -54,7 +58,7 @@ Result<std::vector<Reported>> Job::Run(Mode mode, std::vector<SourceObject> obje
                    verdict ? *std::move(verdict) : Refusal(verdict.error())});
     if (mode == Mode::kEvaluate && one.object.kind == Kind::kComponentTemplate &&
         all.back().verdict.IsKept()) {
-      pending_.push_back(one.object.name);
+      pending_.push_back(all.back().verdict.name);
     }
     report(all.back());
   }
@@ -73,25 +77,37 @@ Result<bool> Job::Knows(Kind kind) {
 Result<Verdict> Job::Decide(Mode mode, const SourceObject& one, const Sampler& sample) {
   const Object& object = one.object;
   if (one.is_unknown) return Verdict{.outcome = Outcome::kRefused, .reason = one.refusal};
-  Verdict verdict = rules_.Apply(object, versions_, options_.overrides);
+  // Of which nothing is known but its name: a script has nothing to decide about.
+  const bool is_bare = !one.refusal.empty() && object.body.empty();
+  Verdict verdict = (is_bare ? built_in_ : rules_).Apply(object, versions_, options_.overrides);
   if (!verdict.IsKept()) return verdict;
-  if (!one.refusal.empty() && object.body.empty()) {
-    return Verdict{.outcome = Outcome::kLeftOut, .reason = one.refusal};
-  }
+  if (is_bare) return Verdict{.outcome = Outcome::kLeftOut, .reason = one.refusal};
   MUSTER_ASSIGN(const bool known, Knows(object.kind));
   if (!known) {
     return Verdict{.outcome = Outcome::kLeftOut, .reason = "the target has no such objects"};
   }
   if (!one.refusal.empty()) verdict.changes.push_back("its documents: " + one.refusal);
-  MUSTER_ASSIGN(const auto found, target_.Find(object.kind, object.name));
+  const auto [taken, is_free] = taken_.try_emplace({object.kind, verdict.name}, object.name);
+  if (!is_free) {
+    return Verdict{
+        .outcome = Outcome::kRefused,
+        .reason = "in the target, " + taken->second + " has its name already: " + verdict.name};
+  }
+  return Carry(mode, object, std::move(verdict), sample);
+}
+
+// Does with an object what the mode says.
+Result<Verdict> Job::Carry(Mode mode, const Object& object, Verdict verdict,
+                           const Sampler& sample) {
+  MUSTER_ASSIGN(const auto found, target_.Find(object.kind, verdict.name));
   if (found) return CompareWith(mode, object, std::move(verdict), *found, sample);
   if (mode == Mode::kDiff) {
     return Verdict{.outcome = Outcome::kDifferent, .reason = "missing in the target"};
   }
   if (mode == Mode::kEvaluate) return Try(object, std::move(verdict), sample);
-  auto dropped = target_.Create(object.kind, object.name, verdict.body);
+  auto dropped = target_.Create(object.kind, verdict.name, verdict.body);
   if (!dropped && dropped.error().code == Code::kConflict) {
-    MUSTER_ASSIGN(const auto there, target_.Find(object.kind, object.name));
+    MUSTER_ASSIGN(const auto there, target_.Find(object.kind, verdict.name));
     if (there) return CompareWith(mode, object, std::move(verdict), *there, sample);
   }
   if (!dropped) return dropped.error();
@@ -99,10 +115,9 @@ Result<Verdict> Job::Decide(Mode mode, const SourceObject& one, const Sampler& s
   return verdict;
 }
 
-Json Job::Normalized(const Object& object, const Json& found) const {
-  if (object.kind == Kind::kPolicy) return Json{{"policy", MemberIn(found, "policy")}};
-  const Verdict verdict =
-      built_in_.Apply({object.kind, object.name, found}, {versions_.to, versions_.to}, {});
+Json Job::Normalized(Kind kind, const std::string& name, const Json& found) const {
+  if (kind == Kind::kPolicy) return Json{{"policy", MemberIn(found, "policy")}};
+  const Verdict verdict = built_in_.Apply({kind, name, found}, {versions_.to, versions_.to}, {});
   return verdict.IsKept() ? verdict.body : found;
 }
 
@@ -127,10 +142,8 @@ Result<bool> Job::DropUnknown(Kind kind, const Json& there, Verdict& verdict) {
 // An existing object of the target is never changed.
 Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdict,
                                  const Json& found, const Sampler& sample) {
-  if (object.kind == Kind::kDataStream) {
-    return Verdict{.outcome = Outcome::kOk, .reason = "already there"};
-  }
-  const Json there = Normalized(object, found);
+  if (object.kind == Kind::kDataStream) return AlreadyThere(verdict);
+  const Json there = Normalized(object.kind, verdict.name, found);
   if (mode == Mode::kEvaluate && object.kind == Kind::kIndex) {
     MUSTER_ASSIGN(const auto documents, sample(object.name));
     Json index = Json::object();
@@ -150,11 +163,11 @@ Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdic
   if (!differences.wanted.empty()) {
     return Verdict{.outcome = Outcome::kDifferent, .reason = Joined(differences.wanted)};
   }
-  return Verdict{.outcome = Outcome::kOk, .reason = "already there"};
+  return AlreadyThere(verdict);
 }
 
 Result<Verdict> Job::Try(const Object& object, Verdict verdict, const Sampler& sample) {
-  std::vector<std::string> documents;
+  std::vector<Sample> documents;
   if (object.kind == Kind::kIndex) {
     MUSTER_ASSIGN(documents, sample(object.name));
   }

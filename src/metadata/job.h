@@ -34,13 +34,13 @@ struct JobOptions {
   bool selects = false;  // only some indices: templates that match none of them are left out
 };
 
-// Documents of an index to try its mapping with.
-using Sampler = std::function<Result<std::vector<std::string>>(const std::string& index)>;
+// Documents of an index of the source to try its mapping with.
+using Sampler = std::function<Result<std::vector<Sample>>(const std::string& index)>;
 
 // One line of the report.
 struct Reported {
   Kind kind = Kind::kIndex;
-  std::string name;
+  std::string name;  // in the source
   Verdict verdict;
 };
 
@@ -65,11 +65,12 @@ class Job {
  private:
   Result<bool> Knows(Kind kind);
   Result<Verdict> Decide(Mode mode, const SourceObject& one, const Sampler& sample);
+  Result<Verdict> Carry(Mode mode, const Object& object, Verdict verdict, const Sampler& sample);
   Result<bool> DropUnknown(Kind kind, const Json& there, Verdict& verdict);
   Result<Verdict> CompareWith(Mode mode, const Object& object, Verdict verdict, const Json& found,
                               const Sampler& sample);
   Result<Verdict> Try(const Object& object, Verdict verdict, const Sampler& sample);
-  Json Normalized(const Object& object, const Json& found) const;
+  Json Normalized(Kind kind, const std::string& name, const Json& found) const;
 
   Target& target_;
   const RuleSet& rules_;
@@ -78,6 +79,7 @@ class Job {
   const JobOptions options_;
   std::map<Kind, bool> known_;        // whether the target has such objects
   std::vector<std::string> pending_;  // component templates that are only evaluated
+  std::map<std::pair<Kind, std::string>, std::string> taken_;  // names in the target, by whom
 };
 
 // The objects in the global metadata of a source (pipeline::Source::GlobalMetadata).

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "support/http_server.h"
+#include "support/temporary_folder.h"
 
 namespace muster::metadata {
 namespace {
@@ -14,15 +17,29 @@ using testing::HttpServerRequest;
 class MetadataJob : public ::testing::Test {
  protected:
   Result<std::vector<Reported>> Run(HttpServer& server, Mode mode,
-                                    std::vector<SourceObject> objects) {
+                                    std::vector<SourceObject> objects,
+                                    const std::string& script = "") {
+    RuleSet own = RuleSet::BuiltIn().value();
+    const std::string path = folder_.path() + "/rules.js";
+    std::ofstream(path) << script;
+    if (!script.empty()) {
+      EXPECT_TRUE(own.AddFile(path));
+    }
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server.port())},
                                  RealEnv());
     Target target(client, RealEnv(), {"opensearch", 2, 19});
-    Job job(target, rules_, rules_, {"elasticsearch", 7, 17}, {});
+    Job job(target, own, rules_, {"elasticsearch", 7, 17}, {});
     return job.Run(
-        mode, std::move(objects), [](const std::string&) { return std::vector<std::string>(); },
+        mode, std::move(objects),
+        [this](const std::string& index) {
+          sampled_.push_back(index);
+          return std::vector<Sample>();
+        },
         [](const Reported&) {}, {});
   }
+
+  const testing::TemporaryFolder folder_;
+  std::vector<std::string> sampled_;
 
   const RuleSet rules_ = RuleSet::BuiltIn().value();
   const SourceObject policy_{
@@ -76,6 +93,47 @@ TEST_F(MetadataJob, RefusalsDoNotStopTheOthersAndOutagesDo) {
   ASSERT_FALSE(reported);
   EXPECT_EQ(reported.error().code, Code::kUnavailable);
   EXPECT_TRUE(reported.error().message.starts_with("index down: ")) << reported.error().message;
+}
+
+TEST_F(MetadataJob, RenamedObjectsHaveTheirNewNamesInTheTargetOnly) {
+  HttpServer server([](const HttpServerRequest& request) {
+    return request.method == "GET" ? Answer(404, "{}") : Answer(200, "{}");
+  });
+  const Json body{{"settings", Json::object()}};
+  const std::string script = "(o) => ({...o, name: 'new-' + o.name})";
+  auto reported = Run(server, Mode::kMigrate, {{{Kind::kIndex, "a", body}}}, script);
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(0).name, "a");
+  EXPECT_EQ(reported->at(0).verdict.name, "new-a");
+  for (const HttpServerRequest& request : server.requests()) EXPECT_EQ(request.target, "/new-a");
+  EXPECT_EQ(server.requests().back().method, "PUT");
+  reported = Run(server, Mode::kEvaluate, {{{Kind::kIndex, "a", body}}}, script);
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(sampled_, std::vector<std::string>{"a"});
+}
+
+TEST_F(MetadataJob, TwoObjectsCannotGetTheSameName) {
+  HttpServer server([](const HttpServerRequest& request) {
+    return request.method == "GET" ? Answer(404, "{}") : Answer(200, "{}");
+  });
+  const Json body{{"settings", Json::object()}};
+  const auto reported =
+      Run(server, Mode::kMigrate, {{{Kind::kIndex, "a", body}}, {{Kind::kIndex, "b", body}}},
+          "(o) => ({...o, name: 'all'})");
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kChanged);
+  EXPECT_EQ(reported->at(1).verdict.outcome, Outcome::kRefused);
+  EXPECT_NE(reported->at(1).verdict.reason.find("a has its name already: all"), std::string::npos);
+}
+
+// Of an object that was not read there is nothing to change.
+TEST_F(MetadataJob, ScriptIsNotAskedAboutWhatIsNotSelected) {
+  HttpServer server([](const HttpServerRequest&) { return Answer(200, "{}"); });
+  const auto reported = Run(server, Mode::kMigrate, {{{Kind::kIndex, "closed"}, "it is closed"}},
+                            "(o) => { throw new Error('no settings'); }");
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kLeftOut);
+  EXPECT_EQ(reported->at(0).verdict.reason, "it is closed");
 }
 
 }  // namespace

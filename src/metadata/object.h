@@ -56,6 +56,7 @@ struct Verdict {
   Json body = Json::object();             // for the target; if it is ok or changed
   std::vector<std::string> changes = {};  // what was adapted, one sentence each
   std::string reason = {};                // why it is left out, different or refused
+  std::string name = {};                  // in the target; if it is ok or changed
 
   bool IsKept() const { return outcome == Outcome::kOk || outcome == Outcome::kChanged; }
   // Changes and reason, in one line.

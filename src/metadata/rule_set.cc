@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/file.h"
+#include "core/json_fields.h"
 #include "metadata/translation.h"
 #include "script/js.h"
 
@@ -14,22 +15,46 @@ namespace {
 
 constexpr size_t kMaxRuleBytes = size_t{1} << 20;
 
+Verdict Refuse(std::string reason) {
+  return {.outcome = Outcome::kRefused, .reason = std::move(reason)};
+}
+
+// Takes the members that a script returned; those that it left out are as they were.
+std::optional<Verdict> Take(const Json& answer, Object& object) {
+  if (!MemberIn(answer, "body").is_object()) {
+    return Refuse("the script returned neither null nor an object with a body");
+  }
+  for (const auto& [name, value] : answer.items()) {
+    if (name == "body") {
+      object.body = value;
+    } else if (name == "name") {
+      if (!value.is_string() || value.get<std::string>().empty()) {
+        return Refuse("the script returned a name that is not a text, or is empty");
+      }
+      object.name = value.get<std::string>();
+    } else if (name != "kind" || value != kKinds.NameOf(object.kind)) {
+      return Refuse("the script changed '" + name + "': only name and body can be changed");
+    }
+  }
+  return std::nullopt;
+}
+
 // Calls the user's function with the object; a verdict if that decides already.
 std::optional<Verdict> Ask(script::JsFunction& script, Object& object) {
   const Json question{
       {"kind", kKinds.NameOf(object.kind)}, {"name", object.name}, {"body", object.body}};
   const auto answer = script.Call({ToJsonText(question)});
-  if (!answer) return Verdict{.outcome = Outcome::kRefused, .reason = answer.error().ToString()};
-  if (!*answer || **answer == "null") {
+  if (!answer) return Refuse(answer.error().ToString());
+  if (!*answer) {
+    return Refuse(
+        "the script returned nothing: it must return the object, or null to leave it out");
+  }
+  if (**answer == "null") {
     return Verdict{.outcome = Outcome::kLeftOut, .reason = "by the script's decision"};
   }
-  auto json = ParseJson(**answer, "the script's answer");
-  if (!json || !json->is_object() || !(*json)["body"].is_object()) {
-    return Verdict{.outcome = Outcome::kRefused,
-                   .reason = "the script returned neither null nor an object with a body"};
-  }
-  object.body = (*json)["body"];
-  return std::nullopt;
+  const auto json = ParseJson(**answer, "the script's answer");
+  if (!json) return Refuse(json.error().ToString());
+  return Take(*json, object);
 }
 
 }  // namespace
@@ -63,12 +88,16 @@ Verdict RuleSet::Apply(const Object& object, const Versions& versions,
   if (script_ != nullptr) {
     if (auto verdict = Ask(*script_, edited)) return *std::move(verdict);
     if (edited.body != object.body) changes.emplace_back("changed by the script");
+    if (edited.name != object.name) changes.push_back("renamed to " + edited.name);
   }
+  const std::string name = edited.name;
   Translation translation(std::move(edited), versions);
   translation.Apply(own_);
   translation.Apply(built_in_);
   translation.Override(overrides);
-  return std::move(translation).Finish(std::move(changes));
+  Verdict verdict = std::move(translation).Finish(std::move(changes));
+  if (verdict.IsKept()) verdict.name = name;
+  return verdict;
 }
 
 }  // namespace muster::metadata

@@ -111,5 +111,28 @@ TEST_F(OwnRules, CanBeAFunction) {
   EXPECT_EQ(ApplyFile("d.js", "(o) => 7", books_).outcome, Outcome::kRefused);
 }
 
+TEST_F(OwnRules, FunctionCanRename) {
+  const Verdict renamed = ApplyFile("a.js", "(o) => ({...o, name: o.name + '-2'})", books_);
+  EXPECT_EQ(renamed.outcome, Outcome::kChanged) << renamed.reason;
+  EXPECT_EQ(renamed.name, "books-2");
+  EXPECT_NE(renamed.Detail().find("renamed to books-2"), std::string::npos) << renamed.Detail();
+  EXPECT_EQ(ApplyFile("b.js", "(o) => ({body: o.body})", books_).name, "books");
+}
+
+// What a function returns is either taken or refused, and never ignored.
+TEST_F(OwnRules, MistakesOfAFunctionAreRefused) {
+  const auto refusal = [&](const std::string& text) {
+    const Verdict verdict = ApplyFile("a.js", text, books_);
+    EXPECT_EQ(verdict.outcome, Outcome::kRefused) << text;
+    return verdict.reason;
+  };
+  EXPECT_NE(refusal("(o) => { o.name = 'b'; }").find("returned nothing"), std::string::npos);
+  EXPECT_NE(refusal("(o) => ({...o, name: ''})").find("a name that"), std::string::npos);
+  EXPECT_NE(refusal("(o) => ({...o, name: 7})").find("a name that"), std::string::npos);
+  EXPECT_NE(refusal("(o) => ({...o, kind: 'template'})").find("'kind'"), std::string::npos);
+  EXPECT_NE(refusal("(o) => ({...o, settings: {}})").find("'settings'"), std::string::npos);
+  EXPECT_NE(refusal("(o) => ({name: o.name})").find("with a body"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::metadata

@@ -195,7 +195,7 @@ Result<std::vector<std::string>> Target::Create(Kind kind, const std::string& na
 }
 
 Result<std::vector<std::string>> Target::Try(Kind kind, Json body,
-                                             const std::vector<std::string>& documents) {
+                                             const std::vector<Sample>& documents) {
   switch (kind) {
     case Kind::kIndex:
       return TryIndex(std::move(body), documents);
@@ -220,8 +220,7 @@ Result<std::vector<std::string>> Target::Try(Kind kind, Json body,
   return std::vector<std::string>();
 }
 
-Result<std::vector<std::string>> Target::TryIndex(Json body,
-                                                  const std::vector<std::string>& documents) {
+Result<std::vector<std::string>> Target::TryIndex(Json body, const std::vector<Sample>& documents) {
   const std::string index = kTemporary + env_.NewId();
   HideAliases(index, body);
   body["settings"]["index.number_of_replicas"] = "0";
@@ -245,15 +244,19 @@ Result<std::vector<std::string>> Target::CreateTemporary(const std::string& path
   return Put({.method = "PUT", .path = path}, Kind::kIndex, body);
 }
 
-Status Target::TryDocuments(const std::string& index, const std::vector<std::string>& documents) {
+Status Target::TryDocuments(const std::string& index, const std::vector<Sample>& documents) {
   if (documents.empty()) return {};
   std::string lines;
-  for (const std::string& document : documents) {
-    std::string line = document;
+  for (const Sample& document : documents) {
+    std::string line = document.body;
     // Line ends are only outside of strings.
     std::replace(line.begin(), line.end(), '\n', ' ');
     std::replace(line.begin(), line.end(), '\r', ' ');
-    lines += "{\"index\":{}}\n" + line + "\n";
+    // As a migration would send it: a mapping may demand routing.
+    Json action = Json::object();
+    if (!document.id.empty()) action["_id"] = document.id;
+    if (!document.routing.empty()) action["routing"] = document.routing;
+    lines += ToJsonText(Json{{"index", std::move(action)}}) + "\n" + line + "\n";
   }
   MUSTER_ASSIGN(const Json answer,
                 client_.SendForJson({.method = "POST",

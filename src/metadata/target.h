@@ -15,6 +15,13 @@
 
 namespace muster::metadata {
 
+// A document of the source.
+struct Sample {
+  std::string id = {};       // empty: none
+  std::string routing = {};  // empty: by its id
+  std::string body;          // JSON
+};
+
 // A cluster that gets metadata. Errors about an object itself are those for which IsRefusal holds;
 // all others concern the cluster, and may pass. Thread-safe; client and environment must outlive
 // it.
@@ -38,15 +45,14 @@ class Target {
   // Whether an object could be created, without creating it: a template is simulated, an index
   // created under a temporary name, filled with `documents` and deleted. Returns as Create.
   // kInvalid also if a document does not fit.
-  Result<std::vector<std::string>> Try(Kind kind, Json body,
-                                       const std::vector<std::string>& documents);
+  Result<std::vector<std::string>> Try(Kind kind, Json body, const std::vector<Sample>& documents);
 
  private:
   std::string PathOf(Kind kind, const std::string& name) const;
   Result<std::vector<std::string>> Put(const net::OpenSearchCall& call, Kind kind, Json& body);
-  Result<std::vector<std::string>> TryIndex(Json body, const std::vector<std::string>& documents);
+  Result<std::vector<std::string>> TryIndex(Json body, const std::vector<Sample>& documents);
   Result<std::vector<std::string>> TryTemplate(Kind kind, Json body);
-  Status TryDocuments(const std::string& index, const std::vector<std::string>& documents);
+  Status TryDocuments(const std::string& index, const std::vector<Sample>& documents);
   Result<std::vector<std::string>> CreateTemporary(const std::string& path, Json& body);
   void Delete(const std::string& index, bool is_certain);
 

@@ -61,7 +61,7 @@ TEST(MetadataTarget, TemporaryIndexIsAlwaysDeleted) {
     net::OpenSearchClient client(EndpointOf(server), RealEnv());
     Target target(client, RealEnv(), kVersion);
     const Json body{{"aliases", Json{{"live", Json::object()}}}};
-    const auto tried = target.Try(Kind::kIndex, body, {R"({"a":1})"});
+    const auto tried = target.Try(Kind::kIndex, body, {{.body = R"({"a":1})"}});
     EXPECT_EQ(tried.has_value(), status == 200);
     const auto requests = server.requests();
     ASSERT_EQ(requests.size(), 3U);
@@ -70,6 +70,18 @@ TEST(MetadataTarget, TemporaryIndexIsAlwaysDeleted) {
     EXPECT_EQ(requests[2].method, "DELETE");
     EXPECT_EQ(requests[2].target, requests[0].target);
   }
+}
+
+// A mapping may demand routing, and what a document without an id and routing gets then is no
+// refusal.
+TEST(MetadataTarget, DocumentsAreTriedWithTheirIdsAndRouting) {
+  HttpServer server([](const HttpServerRequest&) { return Answer(200, R"({"items":[]})"); });
+  net::OpenSearchClient client(EndpointOf(server), RealEnv());
+  Target target(client, RealEnv(), kVersion);
+  ASSERT_TRUE(target.Try(Kind::kIndex, Json::object(),
+                         {{.id = "1", .routing = "a\"b", .body = "{\n}"}, {.body = "{}"}}));
+  EXPECT_EQ(server.requests().at(1).body,
+            "{\"index\":{\"_id\":\"1\",\"routing\":\"a\\\"b\"}}\n{ }\n{\"index\":{}}\n{}\n");
 }
 
 // A creation without an answer may take effect after its first deletion.

@@ -1,5 +1,10 @@
 #include "serve/overview.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/json_fields.h"
 #include "muster/work.h"
 #include "replica/replica.h"
 #include "serve/merge_patch.h"
@@ -85,7 +90,7 @@ FailureGroups Overview::Collect(Json& work) {
                   .path = ApiPath("overview")});
     }
   }
-  CollectLetters(groups);
+  CollectLetters(work, groups);
   return groups;
 }
 
@@ -177,11 +182,35 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
   return {};
 }
 
-void Overview::CollectLetters(FailureGroups& groups) {
-  const auto files = letters_.Files();
+// How many documents of each run are failed, by the summaries of all stores. Not of runs with items
+// that cannot be read: theirs are not counted.
+std::map<std::string, int64_t> FailedByRun(const Json& work) {
+  std::map<std::string, int64_t> failed;
+  std::set<std::string> unknown;
+  for (const Json& run : work) {
+    const std::string name = TextIn(run, "run");
+    failed[name] += NumberIn(MemberIn(run, "counts"), "failed");
+    if (run.contains("unreadable") || TextIn(run, "state") == "unreadable") unknown.insert(name);
+  }
+  for (const std::string& name : unknown) failed.erase(name);
+  return failed;
+}
+
+// Files keep the letters that a redrive has settled, and those that failed again are in another
+// file, too: of a run that a store knows there are no more failures than it counts, and the file
+// that was written last says best which.
+void Overview::CollectLetters(const Json& work, FailureGroups& groups) {
+  auto files = letters_.Files();
   if (!files) return;
+  std::stable_sort(files->begin(), files->end(),
+                   [](const auto& a, const auto& b) { return a.changed > b.changed; });
+  std::map<std::string, int64_t> left = FailedByRun(work);
   for (const LetterFile& file : *files) {
-    for (const auto& [signature, count] : file.signatures) {
+    const auto most = left.find(file.run);
+    for (const auto& [signature, letters] : file.signatures) {
+      const int64_t count = most == left.end() ? letters : std::min(letters, most->second);
+      if (count == 0) continue;
+      if (most != left.end()) most->second -= count;
       const LetterHead& example = file.examples.at(signature);
       groups.Add({.kind = "dead_letter",
                   .run = file.run,

@@ -36,7 +36,7 @@ class Overview {
   FailureGroups Collect(Json& work);
   Status CollectMigrations(const SiteStore& store, FailureGroups& groups);
   Status CollectReplicas(const SiteStore& store, FailureGroups& groups);
-  void CollectLetters(FailureGroups& groups);
+  void CollectLetters(const Json& work, FailureGroups& groups);
 
   const Site& site_;
   MigrationViews& migrations_;

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "pipeline/pipeline.h"
 #include "serve/routes.h"
 #include "store/store_wrapper.h"
 #include "support/temporary_folder.h"
@@ -139,6 +140,44 @@ TEST_F(ViewsTest, SmallStoresAreReadCompletelyEveryTime) {
   ASSERT_TRUE(inner_->Write(more));
   EXPECT_EQ(Overview()["work"]["0/a"]["items"], 3'400);
   EXPECT_EQ(Overview()["work"]["0/b"]["items"], 10);
+}
+
+// Files keep letters that were redriven, and a second one has those that failed again.
+TEST_F(ViewsTest, FailuresAreNoMoreThanTheRunCounts) {
+  AddRun("r", 1);
+  const auto add_letters = [&](const std::string& run, const std::string& name, int many) {
+    const auto letters = pipeline::OpenDeadLetters(folder_.At(name), run).value();
+    for (int i = 0; i < many; ++i) {
+      const std::string id = std::to_string(i);
+      ASSERT_TRUE(letters->Add(
+          {.collection = "c",
+           .target = "c",
+           .item = "c__0__0",
+           .document = {.id = id, .routing = {}, .body = "{}", .position = id, .defect = {}},
+           .reason = "refused",
+           .transformed = true}));
+    }
+    ASSERT_TRUE(letters->Flush());
+  };
+  const auto set_failed = [&](int64_t failed) {
+    const std::string key =
+        work::NewItem("r", work::ItemBody::Of({.collection = "c", .shard = 0})).record.key;
+    store::Record record = *inner_->Get(work::kWorkKind, key).value();
+    work::ItemBody body = work::ItemBody::FromJson(record.body).value();
+    body.progress.counts = {.read = 10, .written = 10 - failed, .failed = failed};
+    record.body = body.ToJson();
+    Put(store::Change::Put(record, muster::store::Due::Never()));
+  };
+  add_letters("r", "r.dead-letters.jsonl", 5);
+  add_letters("r", "r.dead-letters.jsonl.again", 3);
+  add_letters("standalone", "dead-letters.jsonl", 2);
+  set_failed(5);
+  EXPECT_EQ(Overview()["failures_total"], 5 + 2);
+  set_failed(3);
+  EXPECT_EQ(Overview()["failures_total"], 3 + 2);
+  set_failed(0);
+  EXPECT_EQ(Overview()["failures_total"], 2) << "of no run that a store knows";
+  EXPECT_EQ(Overview()["dead_letters"], 10) << "what the files have";
 }
 
 TEST_F(ViewsTest, DeletedRunIsNotShown) {

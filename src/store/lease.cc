@@ -99,7 +99,7 @@ struct Lease::State {
           const Verdict verdict = Judge(*stored, next);
           if (verdict == Verdict::kLost) {
             lost_to = *std::move(stored);
-            return Lost();
+            return lost_to ? Lost() : Gone();
           }
           next.version = *stored ? (*stored)->version : 0;
           if (verdict == Verdict::kApplied) return {};
@@ -131,6 +131,11 @@ struct Lease::State {
   Error Lost() const {
     return {Code::kLeaseLost, "the lease of '" + record.key + "' is lost",
             "another process continues from the last checkpoint"};
+  }
+
+  Error Gone() const {
+    return {Code::kLeaseLost, "the record of '" + record.key + "' is gone from the store",
+            "it was removed, or the store was restored or replaced"};
   }
 
   Error Undecided() const {

@@ -169,8 +169,7 @@ Result<std::optional<LeasedItem>> WorkCoordinator::AcquireNext(std::stop_token s
   // yet.
   MUSTER_ASSIGN(const std::optional<store::Record> run, store_.Get(kRunKind, spec_.name));
   if (!run) {
-    return Error{Code::kIncompatible, "run '" + spec_.name + "' is gone from the store",
-                 "if the store was restored or replaced, start a worker with --new-incarnation"};
+    return Error{Code::kIncompatible, "run '" + spec_.name + "' is gone from the store", kGoneHint};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   MUSTER_TRY(CheckGoesOn(spec_.name, body));

@@ -13,7 +13,7 @@ namespace {
 constexpr int kPauses = 20;
 
 Error Gone(const std::string& run) {
-  return Error{Code::kIncompatible, "run '" + run + "' is gone from the store", kRestored};
+  return Error{Code::kIncompatible, "run '" + run + "' is gone from the store", kGoneHint};
 }
 
 // Only what a limit is about.

@@ -92,7 +92,7 @@ Status CheckMerges(WorkCoordinator& coordinator, const pipeline::Pipeline& pipel
 Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<store::Record> record,
                 coordinator.store().Get(kRunKind, coordinator.run()));
-  if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kRestored};
+  if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kGoneHint};
   return RunBody::FromJson(record->body);
 }
 

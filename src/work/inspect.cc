@@ -180,7 +180,7 @@ Result<std::vector<ItemInfo>> ListItems(store::Store& store, const std::string& 
                                         const std::string& after, int limit) {
   MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
   MUSTER_ASSIGN(std::vector<ItemInfo> items, ListItemsAsMigrated(store, run, after, limit));
-  for (ItemInfo& item : items) item.counts = redriven.InItem(item.name, item.counts);
+  for (ItemInfo& item : items) redriven.ApplyTo(item);
   return items;
 }
 
@@ -191,7 +191,7 @@ Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std
   if (!record) return NoItem(run, name);
   MUSTER_ASSIGN(ItemInfo item, Describe(*record, now));
   MUSTER_ASSIGN(const Redriven redriven, Redriven::Of(store, run));
-  item.counts = redriven.InItem(item.name, item.counts);
+  redriven.ApplyTo(item);
   return item;
 }
 

@@ -27,6 +27,8 @@ class LeasedItem final : public WorkItem {
   // A former holder found its progress in the sink.
   bool sink_kept_progress() const { return body_.kept; }
   bool Expired() const { return lease_.Expired(); }
+  // Neither lost nor given back, as far as this process knows.
+  bool IsHeld() const { return !Expired() && !lease_.owner().empty(); }
 
   // Its last holder ended without progress and without a report: the item may have killed it.
   bool IsSuspect() const { return lease_.attempt() > body_.reported + 1; }

@@ -195,7 +195,7 @@ class ItemMigration {
   Result<ShardOutcome> Settle(const Error& error) {
     why_ = &error;
     if (item_.Expired()) return Tell(ShardOutcome::kLost, {});
-    if (error.code == Code::kIncompatible) return error;
+    if (error.code == Code::kIncompatible) return Halt(error);
     const bool refused = error.code == Code::kLeaseLost || error.code == Code::kConflict;
     if (refused && !coordinator_.alone()) return Refused(error);
     const bool stopped = error.code == Code::kCancelled || stops_.stop.stop_requested();
@@ -238,7 +238,16 @@ class ItemMigration {
                                              "), though the store has granted it to no other");
     // Output of another run is not this run's concern, and the sink gives the better hint.
     if (error.code == Code::kConflict && !error.hint.empty()) refused.hint = error.hint;
-    return refused;
+    why_ = &refused;
+    return Halt(refused);
+  }
+
+  // The error ends this worker. The next holder need not wait until the lease has ended, and the
+  // item says what its last holder met.
+  Error Halt(const Error& error) {
+    static_cast<void>(Tell(ShardOutcome::kFailed, item_.Fail(error, RetryDelay(item_.attempt()),
+                                                             std::nullopt, /*blame=*/true)));
+    return error;
   }
 
   Result<ShardOutcome> Failed(const Error& error, bool blame) {
@@ -328,7 +337,12 @@ Result<ShardOutcome> MigrateNextShard(WorkCoordinator& coordinator, pipeline::Pi
                                       const pipeline::CollectionFilter& allowed,
                                       WorkObserver& observer, const StopRequests& stops) {
   MUSTER_ASSIGN(std::optional<LeasedItem> item, coordinator.AcquireNext(stops.stop));
-  if (item) return ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
+  if (item) {
+    auto outcome = ItemMigration(coordinator, pipeline, observer, stops, *item).Run();
+    // What ends this worker is not about the item: the next holder need not wait for the lease.
+    if (!outcome && item->IsHeld()) static_cast<void>(item->Release());
+    return outcome;
+  }
   MUSTER_ASSIGN(const bool settled, coordinator.AllSettled());
   if (settled) {
     MUSTER_ASSIGN(const bool finished, FinishCollections(coordinator, pipeline, allowed));

@@ -21,7 +21,7 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!run) {
     return Error{Code::kIncompatible, "run '" + coordinator.run() + "' is gone from the store",
-                 kRestored};
+                 kGoneHint};
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   MUSTER_TRY(CheckGoesOn(coordinator.run(), body));
@@ -231,10 +231,15 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
     return false;
   }
   store::Lease& lease = claimed.front();
-  MUSTER_ASSIGN(const PrepareBody start, PrepareBody::FromJson(lease.body()));
+  const auto start = PrepareBody::FromJson(lease.body());
+  if (!start) {
+    // Another version may be able to read it.
+    static_cast<void>(lease.Release());
+    return start.error().Within("preparing run '" + coordinator.run() + "'");
+  }
   const Status prepared = [&] {
     const InterruptScope scope(stop);
-    return Preparation(coordinator, pipeline, lease, start).Run(allowed, stop);
+    return Preparation(coordinator, pipeline, lease, *start).Run(allowed, stop);
   }();
   if (prepared) return true;
   if (prepared.error().code == Code::kCancelled) {

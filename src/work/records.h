@@ -20,6 +20,12 @@ inline constexpr char kRestored[] =
     "if the store was restored from a backup, or lost commits in a failover, start one worker with"
     " --new-incarnation: it then continues from what the sink has";
 
+// What to do about a run that is gone from its store.
+inline constexpr char kGoneHint[] =
+    "if it was deleted, nothing is wrong: a worker that is started now begins it anew; if the store"
+    " was restored from a backup, or replaced, start one worker with --new-incarnation: it then"
+    " continues from what the sink has";
+
 // The record kinds of a run.
 inline constexpr char kRunKind[] = "run";          // one, RUN: what is migrated, and how far it is
 inline constexpr char kPrepareKind[] = "prepare";  // one, RUN: leased while creating the items

@@ -50,8 +50,11 @@ Result<RedriveLease> RedriveLease::Acquire(store::Store& store, const std::strin
   for (bool logged = false;;) {
     MUSTER_ASSIGN(auto leases, store::Lease::Claim(store, request, env, stop));
     if (!leases.empty()) {
-      MUSTER_ASSIGN(RedrivePageBody page, RedrivePageBody::FromJson(leases[0].body()));
-      return RedriveLease(std::move(leases[0]), std::move(page), env);
+      auto page = RedrivePageBody::FromJson(leases[0].body());
+      if (page) return RedriveLease(std::move(leases[0]), *std::move(page), env);
+      // Another version may be able to read it.
+      static_cast<void>(leases[0].Release());
+      return page.error();
     }
     MUSTER_ASSIGN(const std::string holder, HolderOf(store, key));
     if (env.MonoNow() >= deadline) {

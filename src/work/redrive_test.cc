@@ -139,6 +139,7 @@ class RedriveTest : public ::testing::Test {
     ItemBody item = ItemBody::Of(partition);
     item.state = ItemBody::State::kDone;
     item.progress.counts = {.read = 10, .written = 10 - failed, .failed = failed};
+    for (int64_t i = 0; i < failed; ++i) item.reasons.Add(std::to_string(i), "refused");
     Put(kWorkKind, ItemKey("r", NameOf(partition)), item.ToJson());
   }
 
@@ -262,6 +263,23 @@ TEST_F(RedriveTest, FailedPartOfADocumentIsASeparateLetter) {
   EXPECT_EQ(CountsOfRun(), (pipeline::Counts{.read = 10, .written = 14, .failed = 0, .added = 4}));
   ASSERT_TRUE(RedriveInThree(AgainPathOf(file_)));
   EXPECT_EQ(CountsOfRun().written, 14);
+}
+
+TEST_F(RedriveTest, ReasonsAreListedOnlyWhileDocumentsAreFailed) {
+  PutRun(Sink());
+  PutItem(2);
+  for (const char* id : {"a", "b"}) AddLetter("books", id, "books__0__0");
+  refused_ = {"a"};
+  ASSERT_TRUE(Redrive(Sink()));
+  EXPECT_EQ(ReadTotals(*store_, "r")->counts.failed, 1);
+  EXPECT_EQ(ReadTotals(*store_, "r")->reasons.at(0).count, 1);
+  EXPECT_EQ(ReadItem(*store_, "r", "books__0__0")->reasons.size(), 1U);
+  refused_.clear();
+  ASSERT_TRUE(Redrive(Sink()));
+  EXPECT_EQ(ReadTotals(*store_, "r")->counts.failed, 0);
+  EXPECT_TRUE(ReadTotals(*store_, "r")->reasons.empty());
+  EXPECT_TRUE(ReadItem(*store_, "r", "books__0__0")->reasons.empty());
+  EXPECT_TRUE(ListItems(*store_, "r", "", store::kMaxBatch)->at(0).reasons.empty());
 }
 
 TEST_F(RedriveTest, LettersGoWhereTheirRunMergedItsCollections) {

@@ -1,6 +1,7 @@
 #include "work/redriven.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::work {
 namespace {
@@ -42,6 +43,17 @@ pipeline::Counts Redriven::InRun(const pipeline::Counts& counts) const {
 pipeline::Counts Redriven::InItem(const std::string& item, const pipeline::Counts& counts) const {
   const auto found = items_.find(item);
   return found == items_.end() ? counts : Moved(counts, found->second);
+}
+
+void Redriven::ApplyTo(ItemInfo& item) const {
+  item.counts = InItem(item.name, item.counts);
+  item.reasons = StillFailed(std::move(item.reasons), item.counts.failed);
+}
+
+std::vector<FailureReason> StillFailed(std::vector<FailureReason> reasons, int64_t failed) {
+  if (failed == 0) reasons.clear();
+  if (reasons.size() == 1) reasons[0].count = std::min(reasons[0].count, failed);
+  return reasons;
 }
 
 }  // namespace muster::work

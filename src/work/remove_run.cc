@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "muster/lease.h"
 #include "muster/work.h"
@@ -53,8 +54,12 @@ class Removal {
   }
 
   Result<RunRemoval> Remove() {
-    MUSTER_ASSIGN(const RunTotals totals, ReadTotals(store_, run_));
-    RunRemoval removal{.sink = body_.sink, .counts = totals.counts};
+    std::set<std::string> holders;
+    MUSTER_ASSIGN(const RunTotals totals, EachItem(store_, run_, [&](const ItemInfo& item) {
+                    if (IsHeld(item)) holders.insert(item.holder);
+                  }));
+    RunRemoval removal{
+        .sink = body_.sink, .counts = totals.counts, .holders = {holders.begin(), holders.end()}};
     MUSTER_ASSIGN(removal.records, RemoveRecords(store_, run_, body_.incarnation));
     return removal;
   }

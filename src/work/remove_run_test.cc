@@ -124,7 +124,7 @@ TEST_F(RemoveRunTest, ADeletedRunLeavesNothingInTheStore) {
 
 TEST_F(RemoveRunTest, RunInProgressIsNotRemoved) {
   const auto coordinator = Join("run");
-  const LeasedItem item = coordinator->AcquireNext({}).value().value();
+  LeasedItem item = coordinator->AcquireNext({}).value().value();
   for (const auto& removal :
        {DeleteRun(*store_, "run", false), ResetRun(*store_, "run", false, RealEnv())}) {
     ASSERT_FALSE(removal);
@@ -133,9 +133,16 @@ TEST_F(RemoveRunTest, RunInProgressIsNotRemoved) {
         << removal.error().message;
     EXPECT_FALSE(ReadRun(*store_, "run")->removing);
   }
-  EXPECT_TRUE(DeleteRun(*store_, "run", /*force=*/true));
+  const auto removal = DeleteRun(*store_, "run", /*force=*/true);
+  ASSERT_TRUE(removal);
+  EXPECT_EQ(removal->holders, std::vector<std::string>{"me"}) << "which may still write";
   EXPECT_EQ(Records("run"), 0);
   EXPECT_FALSE(item.StillOurs().value());
+  const Status saved = item.Checkpoint(item.progress(), std::nullopt, false);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, Code::kLeaseLost);
+  EXPECT_NE(saved.error().message.find("is gone from the store"), std::string::npos)
+      << "no other process continues: " << saved.error().ToString();
 }
 
 TEST_F(RemoveRunTest, ExpiredLeaseDoesNotBlockRemoval) {

@@ -97,7 +97,7 @@ void RunSummary::Add(const RunSummary& other) {
 RunTotals RunSummary::Totals(const Redriven& redriven) const {
   RunTotals totals = sum_;
   totals.counts = redriven.InRun(sum_.counts);
-  totals.reasons = reasons_.List();
+  totals.reasons = StillFailed(reasons_.List(), totals.counts.failed);
   if (sum_.held + sum_.waiting > 0) totals.docs_per_second = recent_.PerSecond();
   if (sized_ > 0) {
     const auto unsized = static_cast<double>(sum_.items - sized_);
@@ -118,8 +118,8 @@ Result<RunTotals> EachItem(store::Store& store, const std::string& run,
     MUSTER_ASSIGN(std::vector<ItemInfo> items,
                   ListItemsAsMigrated(store, run, after, store::kMaxBatch));
     for (ItemInfo& item : items) {
-      item.counts = redriven.InItem(item.name, item.counts);
       sum.Add(item);
+      redriven.ApplyTo(item);
       each(item);
     }
     if (items.size() < static_cast<size_t>(store::kMaxBatch)) return sum.Totals(redriven);

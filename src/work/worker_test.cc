@@ -692,7 +692,7 @@ TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
 }
 
 TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
-  options_.terms.lease = 200ms;
+  options_.terms.lease = options_.terms.max_lease = 1h;
   ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
   auto backup = store::CopyMemoryStore(*store_);
   ASSERT_TRUE(Run());
@@ -704,6 +704,10 @@ TEST_F(WorkerTest, StoreThatWentBackStopsTheWorkerLoudlyUntilANewIncarnation) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kIncompatible);
   EXPECT_NE(report.error().hint.find("--new-incarnation"), std::string::npos);
+  const ItemInfo left = Item("orders__0__0");
+  EXPECT_FALSE(IsHeld(left)) << "the next holder need not wait for the lease";
+  EXPECT_NE(left.error.find("the sink refuses its holder"), std::string::npos) << left.error;
+  EXPECT_EQ(left.attempt, 1);
   options_.run.new_incarnation = true;
   EXPECT_TRUE(Run()->all_done);
   ExpectComplete();
@@ -715,6 +719,29 @@ TEST_F(WorkerTest, FreshStoreDoesNotTakeOverATargetUnasked) {
   const auto report = Run();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kIncompatible);
+}
+
+// Another item of its shard was written by a newer version: that is not the item's fault.
+TEST_F(WorkerTest, ItemIsReleasedIfTheWorkerEndsForAnotherReason) {
+  options_.terms.lease = options_.terms.max_lease = 1h;
+  ASSERT_TRUE(PrepareWork(*Join("me"), pipeline_, {}, {}).value());
+  store::Record record = store_->Get(kWorkKind, ItemKey("run", "orders__0__0")).value().value();
+  Json body = Json::parse(record.body);
+  body["follows"] = true;
+  record.body = ToJsonText(body);
+  body["v"] = 1'000;
+  const store::Record newer{.kind = kWorkKind,
+                            .queue = "run",
+                            .key = ItemKey("run", "orders__0__1"),
+                            .body = ToJsonText(body)};
+  const store::Change changes[] = {store::Change::Put(record, store::Due::Unchanged()),
+                                   store::Change::Put(newer, store::Due::Never())};
+  for (const store::Written& one : store_->Write(changes).value()) ASSERT_TRUE(one.applied);
+  const auto report = Run();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Code::kInvalid) << report.error().ToString();
+  EXPECT_FALSE(IsHeld(Item("orders__0__0")));
+  EXPECT_EQ(Item("orders__0__0").attempt, 0);
 }
 
 TEST_F(WorkerTest, NameOfAnotherMigrationIsRefused) {

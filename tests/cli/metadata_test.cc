@@ -181,6 +181,39 @@ TEST_F(MetadataCommand, SampledDocumentsAreHeldAgainstTheMappingThatIsThere) {
   EXPECT_TRUE(Get("/muster-evaluate-*").empty());
 }
 
+// The sample is sent as a migration would send it.
+TEST_F(MetadataCommand, SampledDocumentsHaveTheRoutingThatTheirMappingDemands) {
+  const std::string index = name_ + "-routed";
+  Server().Call("PUT", "/" + index, R"({"mappings":{"_routing":{"required":true}}})");
+  Server().Call("PUT", "/" + index + "/_doc/1?routing=north&refresh", R"({"n":1})");
+  const Outcome outcome = RunMuster(
+      {"metadata", "evaluate", TargetUrl() + "/" + index, TargetUrl(), "--progress=none"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_TRUE(Has(outcome.out, "already there")) << outcome.out;
+  Server().Call("DELETE", "/" + index);
+}
+
+TEST_F(MetadataCommand, SelectingNothingIsNothingToDo) {
+  for (const char* action : {"evaluate", "migrate", "diff"}) {
+    Run(3, {action, "--include", "no-such-*"});
+    const Outcome outcome = RunMuster({"metadata", action, "opensearch+" + old_.Url(), TargetUrl(),
+                                       "--include", "no-such-*", "--progress=none"});
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.out << outcome.err;
+    EXPECT_TRUE(Has(outcome.out, "no index or data stream has such a name")) << outcome.out;
+  }
+}
+
+TEST_F(MetadataCommand, ScriptRenames) {
+  TempFolder folder;
+  const std::string rules = folder / "rename.js";
+  std::ofstream(rules) << "(o) => o.kind === 'index' ? {...o, name: o.name + '-2'} : o";
+  auto report = Run(0, {"migrate", "--rules", rules, "--include", "*-books"});
+  EXPECT_TRUE(Has(report["index books"], "renamed to " + name_ + "-books-2"))
+      << report["index books"];
+  EXPECT_FALSE(Get("/" + name_ + "-books-2").empty());
+  EXPECT_THROW(Get("/" + name_ + "-books"), std::runtime_error);
+}
+
 TEST_F(MetadataCommand, DocumentsAloneNeedTheirTargets) {
   TempFolder folder;
   const std::string file = folder / (name_ + "-lines.jsonl");

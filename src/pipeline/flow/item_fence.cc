@@ -31,11 +31,11 @@ Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::strin
     return TakenOver(fence, stored, place);
   }
   if (fence.adopts) return {};
-  return Error{Code::kConflict,
-               ItemAt(fence, place) + " was written by another incarnation of this run",
-               "name this run differently, or start its workers with --new-incarnation to go on "
-               "from what is there; to begin anew, empty the target and delete the run's rows "
-               "from muster_progress"};
+  return Error{
+      Code::kConflict, ItemAt(fence, place) + " was written by another incarnation of this run",
+      "name this run differently, or start its workers with --new-incarnation to go on "
+      "from what is there; to begin anew, empty the target: remove its files, or its rows and "
+      "those of the run in muster_progress"};
 }
 
 Status CheckWrite(const Fence& fence, const StoredFence& stored, const std::string& place) {
