@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/failure_report.h"
 #include "cli/flow.h"
+#include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
@@ -188,6 +189,7 @@ class MigrateRun {
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
                       [&](const pipeline::Collection& one) { return allowed(one.name); }));
+    left_out_ = LeftOutOf(source, allowed);
     if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
@@ -222,8 +224,10 @@ class MigrateRun {
   }
 
   Result<int> NothingToDo(const std::string& why) {
-    context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::array()}}) : why)
-                 << '\n';
+    Json report{{"collections", Json::array()}};
+    AddLeftOut(left_out_, report);
+    context_.out << (context_.json ? ToJsonText(report) : why) << '\n';
+    if (!context_.json) PrintLeftOut(context_.out, left_out_);
     return kNothingToDo;
   }
 
@@ -234,7 +238,9 @@ class MigrateRun {
       for (const pipeline::TargetChange& one : changes) {
         list.push_back({{"collection", one.collection}, {"change", one.change}});
       }
-      context_.out << ToJsonText(Json{{"changes", list}}) << '\n';
+      Json report{{"changes", list}};
+      AddLeftOut(left_out_, report);
+      context_.out << ToJsonText(report) << '\n';
     } else if (changes.empty()) {
       context_.out << "The target needs no changes.\n";
     } else {
@@ -243,6 +249,7 @@ class MigrateRun {
         table.AddRow({{one.collection}, {one.change}});
       table.Print(context_.out, context_.color);
     }
+    if (!context_.json) PrintLeftOut(context_.out, left_out_);
     return changes.empty() ? kDone : kNothingToDo;
   }
 
@@ -258,6 +265,7 @@ class MigrateRun {
       Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
       if (total.failed > 0) report["reasons"] = ReasonsJson(watcher.reasons());
       if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
+      AddLeftOut(left_out_, report);
       context_.out << ToJsonText(report) << '\n';
       return;
     }
@@ -275,6 +283,7 @@ class MigrateRun {
     }
     if (watcher.outcomes().size() > 1) AddRow(table, "total", total, seconds);
     table.Print(context_.out, context_.color);
+    PrintLeftOut(context_.out, left_out_);
     if (total.added > 0) {
       context_.out << "\n" << AddedText(total.added) << "\n";
     }
@@ -308,6 +317,7 @@ class MigrateRun {
   const MigrateOptions& options_;
   Context& context_;
   std::string dead_letters_path_;
+  std::vector<pipeline::LeftOut> left_out_;
 };
 
 }  // namespace
