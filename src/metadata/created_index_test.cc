@@ -32,13 +32,15 @@ class Cluster {
     return CreateIndex(target, rules_, "books", Json::parse(body));
   }
 
-  Result<std::vector<Reported>> Evaluate(const char* body) {
+  void MakeExist() { is_there_ = true; }
+
+  Result<std::vector<Reported>> Run(Mode mode, const char* body) {
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server_.port())},
                                  RealEnv());
     Target target(client, RealEnv(), {"opensearch", 2, 19});
     Job job(target, rules_, rules_, {"opensearch", 2, 19}, {});
     return job.Run(
-        Mode::kEvaluate, {{{Kind::kIndex, "books", Json::parse(body)}}},
+        mode, {{{Kind::kIndex, "books", Json::parse(body)}}},
         [](const std::string&) { return std::vector<std::string>(); }, [](const Reported&) {}, {});
   }
 
@@ -132,10 +134,22 @@ TEST(CreatedIndex, IsNotCreatedIfTemplatesSayBeforehandWhatTheyAdd) {
   older.created = R"({"mappings":{"dynamic":"strict"}})";
   EXPECT_TRUE(older.Create(R"({"mappings":{"dynamic":"strict"}})"));
 
-  const auto evaluated = newer.Evaluate(kPlain);
+  const auto evaluated = newer.Run(Mode::kEvaluate, kPlain);
   ASSERT_TRUE(evaluated) << evaluated.error().ToString();
   EXPECT_EQ(evaluated->at(0).verdict.outcome, Outcome::kRefused);
   EXPECT_TRUE(newer.writes().empty());
+}
+
+TEST(CreatedIndex, OneThatExistsIsDifferentIfItChangesDocuments) {
+  Cluster cluster;
+  cluster.MakeExist();
+  cluster.created = R"({"mappings":{"properties":{"by_documents":{"type":"long"}}}})";
+  EXPECT_EQ(cluster.Run(Mode::kMigrate, kPlain)->at(0).verdict.outcome, Outcome::kOk);
+  cluster.created = R"({"mappings":{"_source":{"excludes":["secret"]}}})";
+  const auto reported = cluster.Run(Mode::kMigrate, kPlain);
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kDifferent);
+  EXPECT_EQ(reported->at(0).verdict.reason, R"(mappings _source.excludes: ["secret"])");
+  EXPECT_TRUE(cluster.writes().empty());
 }
 
 }  // namespace

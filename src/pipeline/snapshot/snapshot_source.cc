@@ -22,7 +22,6 @@ using lucene::Repository;
 using lucene::ShardDirectory;
 using lucene::Snapshot;
 using lucene::SnapshotIndex;
-using lucene::SnapshotState;
 
 // Which part of a snapshot is read.
 struct Selection {
