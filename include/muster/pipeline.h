@@ -52,6 +52,12 @@ struct Collection {
   std::optional<Error> refusal = {};
 };
 
+// What a source has but does not list, and why.
+struct LeftOut {
+  std::string name;
+  std::string reason;  // "it is hidden: name it at the end of the source's URL"
+};
+
 // A range of a collection that is read in one go. Positions are source-specific (byte offsets, row
 // keys, Lucene document numbers): stable across connections and processes.
 struct Partition {
@@ -93,6 +99,10 @@ class MUSTER_EXPORT Source {
 
   // All collections, in a fixed order.
   virtual Result<std::vector<Collection>> Collections() = 0;
+
+  // What Collections() lacks although the source has it: hidden indices, say. For display: nothing
+  // of it is migrated.
+  virtual Result<std::vector<LeftOut>> Unlisted() { return std::vector<LeftOut>(); }
 
   // One of them, with its full schema; none: no collection of that name.
   virtual Result<std::optional<Collection>> Describe(const std::string& collection);
@@ -281,7 +291,8 @@ class Sink {
   virtual Result<std::vector<TargetChange>> Prepare(const Collection& collection,
                                                     bool evaluate) = 0;
 
-  // The same for metadata outside collections.
+  // The same for metadata outside collections. Called after Prepare of all collections: templates
+  // would apply to their targets.
   virtual Result<std::vector<TargetChange>> PrepareGlobal(const std::string& metadata,
                                                           bool evaluate) {
     static_cast<void>(metadata), static_cast<void>(evaluate);

@@ -344,6 +344,7 @@ struct RedriveReport {
   pipeline::Counts counts = {};
   pipeline::BadLines bad_lines = {};
   int64_t earlier = 0;                     // letters settled by an earlier recorded redrive
+  int64_t former = 0;                      // letters from before a run was reset: left out
   std::vector<std::string> recorded = {};  // runs whose counts are updated
   std::vector<std::string> notes = {};     // for the user
 
@@ -365,6 +366,9 @@ struct RedriveReport {
 // at a time: another waits for it a little, then fails with kConflict. After a crash the next
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
+//
+// Letters from before such a run was reset, or deleted and started again, are left out, also with
+// `all`: it migrates their documents anew, and they are none of its counts.
 //
 // A sink with per-document versions gets them in the order of the letters' run, which letters
 // record: a document that the run wrote later, or a later migration, is left alone and counts as

@@ -12,6 +12,7 @@
 #include "cli/exit_codes.h"
 #include "cli/failure_report.h"
 #include "cli/flow.h"
+#include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
@@ -206,6 +207,7 @@ class MigrateRun {
     const auto count = static_cast<size_t>(
         std::count_if(collections.begin(), collections.end(),
                       [&](const pipeline::Collection& one) { return allowed(one.name); }));
+    left_out_ = LeftOutOf(source, allowed);
     if (const auto none = flow->NothingSelected()) return NothingToDo(*none);
     if (options_.evaluate) return Evaluate(pipeline, allowed);
 
@@ -240,8 +242,10 @@ class MigrateRun {
   }
 
   Result<int> NothingToDo(const std::string& why) {
-    context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::array()}}) : why)
-                 << '\n';
+    Json report{{"collections", Json::array()}};
+    AddLeftOut(left_out_, report);
+    context_.out << (context_.json ? ToJsonText(report) : why) << '\n';
+    if (!context_.json) PrintLeftOut(context_.out, left_out_);
     return kNothingToDo;
   }
 
@@ -252,7 +256,9 @@ class MigrateRun {
       for (const pipeline::TargetChange& one : changes) {
         list.push_back({{"collection", one.collection}, {"change", one.change}});
       }
-      context_.out << ToJsonText(Json{{"changes", list}}) << '\n';
+      Json report{{"changes", list}};
+      AddLeftOut(left_out_, report);
+      context_.out << ToJsonText(report) << '\n';
     } else if (changes.empty()) {
       context_.out << "The target needs no changes.\n";
     } else {
@@ -261,6 +267,7 @@ class MigrateRun {
         table.AddRow({{one.collection}, {one.change}});
       table.Print(context_.out, context_.color);
     }
+    if (!context_.json) PrintLeftOut(context_.out, left_out_);
     return changes.empty() ? kDone : kNothingToDo;
   }
 
@@ -302,6 +309,7 @@ class MigrateRun {
       if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
       if (!left.incomplete.empty()) report["incomplete"] = left.incomplete;
       if (left.not_begun > 0) report["not_begun"] = left.not_begun;
+      AddLeftOut(left_out_, report);
       context_.out << ToJsonText(report) << '\n';
       return;
     }
@@ -319,6 +327,7 @@ class MigrateRun {
     }
     if (watcher.outcomes().size() > 1) AddRow(table, "total", total, seconds);
     table.Print(context_.out, context_.color);
+    PrintLeftOut(context_.out, left_out_);
     if (total.added > 0) {
       context_.out << "\n" << AddedText(total.added) << "\n";
     }
@@ -358,6 +367,7 @@ class MigrateRun {
   const MigrateOptions& options_;
   Context& context_;
   std::string dead_letters_path_;
+  std::vector<pipeline::LeftOut> left_out_;
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "cli/exit_codes.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/snapshot_indices.h"
 #include "cli/snapshot_repository.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -96,46 +96,33 @@ class SnapshotCreation {
 
  private:
   Result<int> Create() {
-    std::set<std::string> wanted;
-    if (!options_.indices.empty()) {
-      MUSTER_ASSIGN(wanted, WantedIndices());
-      if (wanted.empty()) {
-        return Error{Code::kNotFound, client_.Place() + " has no index that --index selects",
-                     "GET /_cat/indices lists them"};
-      }
+    MUSTER_ASSIGN(const auto wanted,
+                  SnapshotIndices::Of(client_, options_.indices, signals_.Token()));
+    if (wanted.empty() && !options_.indices.empty()) {
+      return Error{Code::kNotFound, client_.Place() + " has no index that --index selects",
+                   "GET /_cat/indices lists them"};
     }
     MUSTER_TRY(repository_.Ensure(client_, options_.repository, signals_.Token()));
     MUSTER_ASSIGN(std::optional<SnapshotInfo> info, Find());
     existed_ = info.has_value();
     if (!existed_) {
-      MUSTER_ASSIGN(info, Start());
+      MUSTER_ASSIGN(info, Start(wanted));
     } else {
       MUSTER_TRY(CheckIndices(*info, wanted));
     }
+    const bool is_old = !info->IsRunning() && existed_;
     if (info->IsRunning()) {
       MUSTER_ASSIGN(info, Follow(*std::move(info)));
     }
-    Report(*info);
+    Report(*info, MissingIn(info->indices, wanted));
     if (info->state == "SUCCESS") return kDone;
+    if (is_old) return NotComplete(*info);
     return info->state == "PARTIAL" ? kDoneWithRejects : kFailed;
   }
 
   std::string Path() const {
     return "/_snapshot/" + net::OpenSearchPath(repository_.name()) + "/" +
            net::OpenSearchPath(options_.name);
-  }
-
-  // The indices that the options select now: those behind aliases and data streams by their names.
-  Result<std::set<std::string>> WantedIndices() {
-    std::string path;
-    for (const std::string& pattern : options_.indices) {
-      path += (path.empty() ? "/" : ",") + net::OpenSearchPath(pattern);
-    }
-    MUSTER_ASSIGN(const Json found,
-                  client_.SendForJson({.path = path + "/_settings/index.uuid"}, signals_.Token()));
-    std::set<std::string> names;
-    for (const auto& [name, settings] : found.items()) names.insert(name);
-    return names;
   }
 
   // None: there is no such snapshot.
@@ -148,22 +135,30 @@ class SnapshotCreation {
     return std::optional(SnapshotInfo::Of(snapshots[0]));
   }
 
-  // A snapshot of that name may be someone else's.
-  Status CheckIndices(const SnapshotInfo& info, const std::set<std::string>& wanted) const {
-    const std::set<std::string> has(info.indices.begin(), info.indices.end());
-    for (const std::string& name : wanted) {
-      // One that has just begun does not list them yet.
-      if (has.contains(name) || (info.IsRunning() && has.empty())) continue;
-      return Error{Code::kConflict,
-                   "there is already a snapshot '" + options_.name + "', without index " + name,
-                   "choose another name for the snapshot"};
-    }
-    return {};
+  // A snapshot of that name may be someone else's, or of another day.
+  Status CheckIndices(const SnapshotInfo& info, const SnapshotIndices& wanted) {
+    // One that has just begun does not list them yet.
+    if (info.IsRunning() && info.indices.empty()) return {};
+    return CheckSameIndices(client_, options_.name, info.indices, wanted, options_.indices,
+                            signals_.Token());
   }
 
-  Result<std::optional<SnapshotInfo>> Start() {
+  Error NotComplete(const SnapshotInfo& info) const {
+    return Error{Code::kConflict,
+                 "there is already a snapshot '" + options_.name + "', which is not complete: " +
+                     info.state + ", " + std::to_string(info.failed) + " of " +
+                     std::to_string(info.shards) + " shards failed",
+                 "choose another name for the snapshot, or delete that one"};
+  }
+
+  Result<std::optional<SnapshotInfo>> Start(const SnapshotIndices& wanted) {
     Json body{{"include_global_state", true}};
     if (!options_.indices.empty()) body["indices"] = options_.indices;
+    if (!wanted.closed.empty()) {
+      // Patterns do not stand for closed ones.
+      if (options_.indices.empty()) body["indices"] = Json::array({"*"});
+      for (const std::string& name : wanted.closed) body["indices"].push_back(name);
+    }
     const net::OpenSearchCall call{
         .method = "PUT", .path = Path() + "?wait_for_completion=false", .body = ToJsonText(body)};
     const auto answer = client_.Send(call, signals_.Token());
@@ -239,7 +234,7 @@ class SnapshotCreation {
     return {};
   }
 
-  void Report(const SnapshotInfo& info) const {
+  void Report(const SnapshotInfo& info, const std::vector<NotInSnapshot>& missing) const {
     if (context_.json) {
       Json failures = Json::array();
       for (const auto& [index, shard, reason] : info.failures) {
@@ -256,6 +251,10 @@ class SnapshotCreation {
                 {"seconds", static_cast<double>(info.milliseconds) / 1e3},
                 {"failures", std::move(failures)}};
       if (!info.reason.empty()) json["reason"] = info.reason;
+      json["left_out"] = Json::array();
+      for (const auto& [index, reason] : missing) {
+        json["left_out"].push_back({{"index", index}, {"reason", reason}});
+      }
       context_.out << ToJsonText(json) << '\n';
       return;
     }
@@ -265,6 +264,9 @@ class SnapshotCreation {
     }
     if (existed_) context_.out << "Snapshot '" << options_.name << "' was there already\n";
     PrintTables(info);
+    for (const auto& [index, reason] : missing) {
+      context_.out << "Not in the snapshot: " << index << " (" << reason << ")\n";
+    }
   }
 
   void PrintTables(const SnapshotInfo& info) const {

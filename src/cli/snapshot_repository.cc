@@ -1,6 +1,9 @@
 #include "cli/snapshot_repository.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "core/json.h"
 #include "core/json_fields.h"
@@ -21,7 +24,30 @@ std::string PlaceIn(const std::string& type, const Json& settings) {
   if (type == "s3") {
     return "s3://" + TextIn(settings, "bucket") + "/" + WithoutSlash(TextIn(settings, "base_path"));
   }
-  return WithoutSlash(TextIn(settings, "location"));
+  const std::string location = TextIn(settings, "location");
+  return WithoutSlash(std::filesystem::path(location).lexically_normal().string());
+}
+
+bool HasRelativeLocation(const Json& repository) {
+  return TextIn(repository, "type") == "fs" &&
+         !TextIn(MemberIn(repository, "settings"), "location").starts_with('/');
+}
+
+// The folders that locations of repositories may be relative to.
+Result<std::vector<std::string>> BaseFolders(net::OpenSearchClient& client, std::stop_token stop) {
+  MUSTER_ASSIGN(
+      const Json answer,
+      client.SendForJson({.path = "/_nodes/settings?filter_path=nodes.*.settings.path.repo"},
+                         std::move(stop)));
+  std::vector<std::string> folders;
+  for (const Json& node : MemberIn(answer, "nodes")) {
+    const Json& repo = MemberIn(MemberIn(MemberIn(node, "settings"), "path"), "repo");
+    if (repo.is_string()) folders.push_back(repo.get<std::string>());
+    for (const Json& one : repo.is_array() ? repo : Json::array()) {
+      if (one.is_string()) folders.push_back(one.get<std::string>());
+    }
+  }
+  return folders;
 }
 
 bool IsReadOnly(const Json& settings) {
@@ -57,20 +83,30 @@ Result<SnapshotRepository> SnapshotRepository::At(const std::string& location) {
 std::string SnapshotRepository::Place() const { return PlaceIn(type_, settings_); }
 
 bool SnapshotRepository::IsThis(const Json& registered) const {
-  return TextIn(registered, "type") == type_ &&
-         PlaceIn(type_, MemberIn(registered, "settings")) == Place();
+  if (TextIn(registered, "type") != type_) return false;
+  const std::string place = PlaceIn(type_, MemberIn(registered, "settings"));
+  return place == Place() ||
+         std::any_of(folders_.begin(), folders_.end(), [&](const std::string& folder) {
+           return PlaceIn(type_, Json{{"location", folder + "/" + place}}) == Place();
+         });
 }
 
 Status SnapshotRepository::Ensure(net::OpenSearchClient& client, const std::string& name,
                                   std::stop_token stop) {
   MUSTER_ASSIGN(const Json all, client.SendForJson({.path = "/_snapshot"}, stop));
+  if (type_ == "fs" && std::any_of(all.begin(), all.end(), HasRelativeLocation)) {
+    MUSTER_ASSIGN(folders_, BaseFolders(client, stop));
+  }
   name_ = name;
   for (const auto& [known, about] : all.items()) {
     if (name_.empty() && IsThis(about)) name_ = known;
   }
   if (name_.empty()) name_ = kDefaultName;
   const Json& found = MemberIn(all, name_);
-  if (found.is_null()) return Register(client, std::move(stop));
+  if (found.is_null()) {
+    MUSTER_TRY(CheckIsOnly(client, all));
+    return Register(client, std::move(stop));
+  }
   if (!IsThis(found)) {
     const std::string type = TextIn(found, "type");
     return Error{Code::kConflict,
@@ -82,6 +118,18 @@ Status SnapshotRepository::Ensure(net::OpenSearchClient& client, const std::stri
     return Error{Code::kReadOnly,
                  client.Place() + ": the repository '" + name_ + "' is registered as read-only",
                  "register it again without readonly, if no other cluster writes to it"};
+  }
+  return {};
+}
+
+// Of two names for one location each takes what the other writes for damage.
+Status SnapshotRepository::CheckIsOnly(const net::OpenSearchClient& client, const Json& all) const {
+  for (const auto& [known, about] : all.items()) {
+    if (!IsThis(about)) continue;
+    return Error{Code::kConflict,
+                 client.Place() + " has this location already, as repository '" + known +
+                     "': with '" + name_ + "' as a second name, that one would be disabled",
+                 "name it with --repository " + known + ", or leave out --repository"};
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "muster/json.h"
 #include "muster/result.h"
@@ -17,7 +19,8 @@ class SnapshotRepository {
 
   // Finds the repository in the cluster: the one called `name` or, without a name, the first at
   // this location. Registers it if there is none, then called `name` or "muster". kConflict: that
-  // name is another location's. kInvalid: the cluster cannot use the location.
+  // name is another location's, or another name is this location's. kInvalid: the cluster cannot
+  // use the location.
   Status Ensure(net::OpenSearchClient& client, const std::string& name, std::stop_token stop);
 
   // Once it is ensured.
@@ -29,12 +32,14 @@ class SnapshotRepository {
       : type_(std::move(type)), settings_(std::move(settings)) {}
 
   bool IsThis(const Json& registered) const;
+  Status CheckIsOnly(const net::OpenSearchClient& client, const Json& all) const;
   std::string Place() const;
   Status Register(net::OpenSearchClient& client, std::stop_token stop);
 
   std::string type_;
   Json settings_;
   std::string name_;
+  std::vector<std::string> folders_;  // that other repositories' locations may be relative to
   bool registered_ = false;
 };
 

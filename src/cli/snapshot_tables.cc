@@ -60,6 +60,14 @@ Listed ListIndex(const Repository& repository, const Snapshot& snapshot,
   return listed;
 }
 
+// Why a migration of the whole snapshot has no collection of this name; empty: it has.
+std::string NoteOn(const SnapshotIndex& index, const lucene::BackingIndices& streams) {
+  const auto stream = streams.find(index.name);
+  if (stream != streams.end()) return "part of data stream " + stream->second;
+  if (index.name.starts_with('.')) return "begins with a dot: not migrated unless named";
+  return index.IsHidden() ? "hidden: not migrated unless named" : "";
+}
+
 // Reads every byte of a shard's files, then every document.
 Status CheckShard(const SnapshotSelection& selection, const ShardName& shard, ShardCounts& counts) {
   MUSTER_ASSIGN(const ShardDirectory directory, selection.OpenShard(shard));
@@ -96,8 +104,17 @@ Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) 
                {"LUCENE"},
                {"NOTE"}});
   Json list = Json::array();
-  MUSTER_TRY(selection.ForEachIndex([&](const Snapshot& snapshot, const SnapshotIndex& index) {
-    const Listed listed = ListIndex(selection.repository(), snapshot, index);
+  std::string streams_of;  // this snapshot
+  lucene::BackingIndices streams;
+  MUSTER_TRY(selection.ForEachIndex([&](const Snapshot& snapshot,
+                                        const SnapshotIndex& index) -> Status {
+    Listed listed = ListIndex(selection.repository(), snapshot, index);
+    if (streams_of != snapshot.name) {
+      MUSTER_ASSIGN(const Json global, selection.repository().ReadGlobalMetadata(snapshot));
+      streams = lucene::BackingIndicesOf(global);
+      streams_of = snapshot.name;
+    }
+    if (listed.note.empty()) listed.note = NoteOn(index, streams);
     const std::string state(StateName(snapshot.state));
     table.AddRow({{snapshot.name},
                   {state, snapshot.state == SnapshotState::kSuccess ? Style::kGood : Style::kWarn},

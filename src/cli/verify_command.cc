@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
 #include "cli/signals.h"
 #include "cli/table.h"
@@ -141,6 +142,7 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
 }
 
 Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
+                                        std::vector<pipeline::LeftOut>& left_out,
                                         std::stop_token stop) {
   MUSTER_ASSIGN(const auto source, pipeline::OpenSource(options.source, context.env));
   if (source->HasDeletes()) {
@@ -151,6 +153,8 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));
   MUSTER_ASSIGN(const auto pairs, PairsOf(options, *source, **target, *transforms));
+  MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
+  left_out = LeftOutOf(*source, chosen);
   std::vector<Verified> all;
   for (const Pair& pair : pairs) {
     const pipeline::VerifyOptions how{.checksums = options.checksums,
@@ -178,7 +182,8 @@ Json CountsJson(const std::vector<pipeline::VerifyReport::Count>& counts) {
   return list;
 }
 
-void PrintJson(const std::vector<Verified>& all, bool equal, std::ostream& out) {
+void PrintJson(const std::vector<Verified>& all, const std::vector<pipeline::LeftOut>& left_out,
+               bool equal, std::ostream& out) {
   Json list = Json::array();
   for (const Verified& one : all) {
     Json named = Json::array();
@@ -199,7 +204,9 @@ void PrintJson(const std::vector<Verified>& all, bool equal, std::ostream& out) 
                         {"source_partitions", CountsJson(one.report.source)},
                         {"target_partitions", CountsJson(one.report.target)}});
   }
-  out << ToJsonText(Json{{"equal", equal}, {"collections", std::move(list)}}) << '\n';
+  Json report{{"equal", equal}, {"collections", std::move(list)}};
+  AddLeftOut(left_out, report);
+  out << ToJsonText(report) << '\n';
 }
 
 void PrintTables(const std::vector<Verified>& all, bool checksums, Context& context) {
@@ -242,13 +249,15 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
 Result<int> Verify(const Options& options, Context& context) {
   const StopOnSignals signals("\n");
   const InterruptScope scope(signals.Token());
-  MUSTER_ASSIGN(const auto all, VerifyAll(options, context, signals.Token()));
+  std::vector<pipeline::LeftOut> left_out;
+  MUSTER_ASSIGN(const auto all, VerifyAll(options, context, left_out, signals.Token()));
   const bool equal =
       std::all_of(all.begin(), all.end(), [](const Verified& one) { return one.report.Equal(); });
   if (context.json) {
-    PrintJson(all, equal, context.out);
+    PrintJson(all, left_out, equal, context.out);
   } else {
     PrintTables(all, options.checksums, context);
+    PrintLeftOut(context.out, left_out);
   }
   // Comparing nothing is not a success: the caller expected a match.
   if (all.empty()) return kNothingToDo;

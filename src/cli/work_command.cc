@@ -37,15 +37,11 @@ std::string Percent(const work::ItemInfo& item) {
 }
 
 Json ToJson(const work::RedriveReport& report) {
-  return Json{{"read", report.counts.read},
-              {"added", report.counts.added},
-              {"written", report.counts.written},
-              {"skipped", report.counts.skipped},
-              {"failed", report.counts.failed},
-              {"earlier", report.earlier},
-              {"bad_lines", report.bad_lines.count},
-              {"recorded", report.recorded},
-              {"notes", report.notes}};
+  return Json{{"read", report.counts.read},       {"added", report.counts.added},
+              {"written", report.counts.written}, {"skipped", report.counts.skipped},
+              {"failed", report.counts.failed},   {"earlier", report.earlier},
+              {"former", report.former},          {"bad_lines", report.bad_lines.count},
+              {"recorded", report.recorded},      {"notes", report.notes}};
 }
 
 class WorkCommand {

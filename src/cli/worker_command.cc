@@ -10,6 +10,7 @@
 #include "cli/exit_codes.h"
 #include "cli/failure_report.h"
 #include "cli/flow.h"
+#include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
 #include "cli/serve_options.h"
@@ -206,9 +207,12 @@ class WorkerCommand {
                                               worker.run.name + ".dead-letters.jsonl", context_.env,
                                               &dashboard.metrics()));
     worker.allowed = flow->allowed();
+    left_out_ = LeftOutOf(flow->pipeline().source, flow->allowed());
     if (const auto none = flow->NothingSelected()) {
-      context_.out << (context_.json ? ToJsonText(Json{{"collections", Json::object()}}) : *none)
-                   << '\n';
+      Json report{{"collections", Json::object()}};
+      AddLeftOut(left_out_, report);
+      context_.out << (context_.json ? ToJsonText(report) : *none) << '\n';
+      if (!context_.json) PrintLeftOut(context_.out, left_out_);
       return kNothingToDo;
     }
     MUSTER_ASSIGN(opened, store::OpenStore(context_.store, context_.env));
@@ -304,14 +308,12 @@ class WorkerCommand {
                                    {"written", counts.written}, {"skipped", counts.skipped},
                                    {"failed", counts.failed},   {"bytes", counts.bytes}};
       }
-      context_.out << ToJsonText(Json{{"run", worker.run.name},
-                                      {"worker", worker.worker},
-                                      {"all_done", report.all_done},
-                                      {"items", tally.items()},
-                                      {"collections", collections},
-                                      {"reasons", ReasonsJson(rest.reasons)},
-                                      {"quarantined", report.quarantined}})
-                   << '\n';
+      Json json{{"run", worker.run.name},           {"worker", worker.worker},
+                {"all_done", report.all_done},      {"items", tally.items()},
+                {"collections", collections},       {"reasons", ReasonsJson(rest.reasons)},
+                {"quarantined", report.quarantined}};
+      AddLeftOut(left_out_, json);
+      context_.out << ToJsonText(json) << '\n';
       return;
     }
     Table table({{"COLLECTION"},
@@ -328,6 +330,7 @@ class WorkerCommand {
            {std::to_string(counts.failed), counts.failed > 0 ? Style::kWarn : Style::kNone}});
     }
     table.Print(context_.out, context_.color);
+    PrintLeftOut(context_.out, left_out_);
     int64_t added = 0;
     for (const auto& [collection, counts] : tally.sums()) added += counts.added;
     if (added > 0) context_.out << '\n' << AddedText(added) << '\n';
@@ -346,6 +349,7 @@ class WorkerCommand {
 
   const WorkerCommandOptions& options_;
   Context& context_;
+  std::vector<pipeline::LeftOut> left_out_;
 };
 
 }  // namespace

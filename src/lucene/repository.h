@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +36,13 @@ struct SnapshotIndex {
   int path_type = 0;  // how its shards' folders are found
   // Why its documents cannot be read (no stored source); empty if they can.
   std::string refusal;
+
+  bool IsHidden() const;
 };
+
+// The data stream of each backing index, by Repository::ReadGlobalMetadata.
+using BackingIndices = std::map<std::string, std::string>;
+BackingIndices BackingIndicesOf(const Json& global);
 
 // A snapshot repository of Elasticsearch 1 to 9 or OpenSearch 1 to 3: its content down to the lists
 // of Lucene files. Formats only; reads on demand and caches only the root index. Thread-safe.

@@ -117,4 +117,15 @@ Differences Compare(Kind kind, const Json& wanted, const Json& found) {
   return differences;
 }
 
+std::vector<Member> Additions(Kind kind, const Json& wanted, const Json& found) {
+  const Members here = MembersOf(kind, wanted);
+  std::vector<Member> additions;
+  for (const auto& [path, value] : MembersOf(kind, found)) {
+    const auto other = here.find(path);
+    const bool is_same = other != here.end() ? other->second == value : IsDefault(path, value);
+    if (!is_same) additions.push_back({path, value, other != here.end()});
+  }
+  return additions;
+}
+
 }  // namespace muster::metadata

@@ -17,4 +17,14 @@ struct Differences {
 
 Differences Compare(Kind kind, const Json& wanted, const Json& found);
 
+// A member of an object by its path, "mappings _source.excludes", with its value as text.
+struct Member {
+  std::string path;
+  std::string value;
+  bool is_other = false;  // `wanted` has it with another value
+};
+
+// The members that a cluster's object has beyond `wanted`, or with another value.
+std::vector<Member> Additions(Kind kind, const Json& wanted, const Json& found);
+
 }  // namespace muster::metadata

@@ -5,21 +5,10 @@
 
 #include "core/json_fields.h"
 #include "metadata/compare.h"
+#include "metadata/created_index.h"
 
 namespace muster::metadata {
 namespace {
-
-constexpr size_t kMaxNamed = 5;
-
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (size_t i = 0; i < texts.size() && i < kMaxNamed; ++i) {
-    all += (all.empty() ? "" : "; ") + texts[i];
-  }
-  if (texts.size() > kMaxNamed)
-    all += "; and " + std::to_string(texts.size() - kMaxNamed) + " more";
-  return all;
-}
 
 Verdict Refusal(const Error& error) {
   return {.outcome = Outcome::kRefused, .reason = error.ToString()};
@@ -105,14 +94,24 @@ Result<Verdict> Job::Carry(Mode mode, const Object& object, Verdict verdict,
     return Verdict{.outcome = Outcome::kDifferent, .reason = "missing in the target"};
   }
   if (mode == Mode::kEvaluate) return Try(object, std::move(verdict), sample);
-  auto dropped = target_.Create(object.kind, verdict.name, verdict.body);
-  if (!dropped && dropped.error().code == Code::kConflict) {
+  const auto created = Create(object.kind, verdict.name, verdict.body);
+  if (!created && created.error().code == Code::kConflict) {
     MUSTER_ASSIGN(const auto there, target_.Find(object.kind, verdict.name));
     if (there) return CompareWith(mode, object, std::move(verdict), *there, sample);
   }
-  if (!dropped) return dropped.error();
-  AddDropped(*dropped, verdict);
+  if (!created) return created.error();
+  AddDropped(created->dropped, verdict);
+  if (!created->added.empty()) {
+    verdict.outcome = Outcome::kChanged;
+    verdict.changes.push_back("the target's templates add " + Joined(created->added));
+  }
   return verdict;
+}
+
+Result<CreatedIndex> Job::Create(Kind kind, const std::string& name, const Json& body) {
+  if (kind == Kind::kIndex) return CreateIndex(target_, built_in_, name, body);
+  MUSTER_ASSIGN(auto dropped, target_.Create(kind, name, body));
+  return CreatedIndex{.dropped = std::move(dropped), .added = {}};
 }
 
 Json Job::Normalized(Kind kind, const std::string& name, const Json& found) const {
@@ -157,6 +156,10 @@ Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdic
     MUSTER_ASSIGN(const bool dropped, DropUnknown(object.kind, there, verdict));
     if (dropped) differences = Compare(object.kind, verdict.body, there);
   }
+  // What documents have added is no difference, unlike what changes them.
+  if (mode != Mode::kDiff && differences.wanted.empty() && object.kind == Kind::kIndex) {
+    differences.wanted = AdditionsTo(verdict.body, found, built_in_, versions_.to).harmful;
+  }
   if (mode == Mode::kDiff) {
     for (std::string& extra : differences.extra) differences.wanted.push_back(std::move(extra));
   }
@@ -169,6 +172,8 @@ Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdic
 Result<Verdict> Job::Try(const Object& object, Verdict verdict, const Sampler& sample) {
   std::vector<Sample> documents;
   if (object.kind == Kind::kIndex) {
+    MUSTER_ASSIGN(const auto harmful, HarmfulTemplates(target_, verdict.name, verdict.body));
+    MUSTER_TRY(CheckTemplates(object.name, harmful));
     MUSTER_ASSIGN(documents, sample(object.name));
   }
   Json body = verdict.body;

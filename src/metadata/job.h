@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "metadata/created_index.h"  // IWYU pragma: export
 #include "metadata/object.h"
 #include "metadata/rule_set.h"
 #include "metadata/target.h"
@@ -69,6 +70,7 @@ class Job {
   Result<bool> DropUnknown(Kind kind, const Json& there, Verdict& verdict);
   Result<Verdict> CompareWith(Mode mode, const Object& object, Verdict verdict, const Json& found,
                               const Sampler& sample);
+  Result<CreatedIndex> Create(Kind kind, const std::string& name, const Json& body);
   Result<Verdict> Try(const Object& object, Verdict verdict, const Sampler& sample);
   Json Normalized(Kind kind, const std::string& name, const Json& found) const;
 

@@ -9,23 +9,24 @@
 
 namespace muster::metadata {
 
-// In the order of creation: each may refer to those before it.
+// In the order of creation: each may refer to those before it. Indices come before templates, which
+// would apply to them: an index may be older than a template that matches its name.
 enum class Kind {
   kPolicy,
   kPipeline,
+  kIndex,
   kComponentTemplate,
   kIndexTemplate,
   kTemplate,
-  kIndex,
   kDataStream,
 };
 
 inline constexpr EnumNames<Kind, 7> kKinds{{{{Kind::kPolicy, "policy"},
                                              {Kind::kPipeline, "pipeline"},
+                                             {Kind::kIndex, "index"},
                                              {Kind::kComponentTemplate, "component_template"},
                                              {Kind::kIndexTemplate, "index_template"},
                                              {Kind::kTemplate, "template"},
-                                             {Kind::kIndex, "index"},
                                              {Kind::kDataStream, "data_stream"}}}};
 
 // Metadata of a cluster, with its body as the cluster's API reads and writes it: {"settings",

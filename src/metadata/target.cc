@@ -8,6 +8,7 @@
 #include "core/interrupt.h"
 #include "core/json_fields.h"
 #include "core/log.h"
+#include "core/regex.h"
 
 namespace muster::metadata {
 namespace {
@@ -76,6 +77,31 @@ void HideAliases(const std::string& index, Json& body) {
     hidden[index + "-alias-" + std::to_string(number++)] = options;
   }
   body["aliases"] = std::move(hidden);
+}
+
+bool MatchesTemplate(const std::string& index, const Json& body) {
+  for (const Json& text : MemberIn(body, "index_patterns")) {
+    const auto pattern = Pattern::Parse(text.is_string() ? text.get<std::string>() : "");
+    if (pattern && pattern->Matches(index)) return true;
+  }
+  return false;
+}
+
+// Older templates all apply, those of a higher order last.
+Json MergedTemplates(const std::string& index, const Json& all) {
+  std::vector<std::pair<int64_t, const Json*>> matching;
+  for (const Json& body : all) {
+    if (MatchesTemplate(index, body)) matching.emplace_back(NumberIn(body, "order"), &body);
+  }
+  std::stable_sort(matching.begin(), matching.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Json merged = Json::object();
+  for (const auto& [order, body] : matching) {
+    for (const char* part : {"settings", "mappings", "aliases"}) {
+      if (MemberIn(*body, part).is_object()) merged[part].merge_patch((*body)[part]);
+    }
+  }
+  return merged;
 }
 
 }  // namespace
@@ -303,6 +329,28 @@ Result<std::vector<std::string>> Target::TryTemplate(Kind kind, Json body) {
       Json{{"settings", index["settings"].is_object() ? index["settings"] : Json::object()},
            {"mappings", index["mappings"].is_object() ? index["mappings"] : Json::object()}},
       {});
+}
+
+Status Target::Undo(const std::string& index) {
+  const InterruptScope uninterrupted{std::stop_token()};
+  const auto deleted =
+      client_.SendForJson({.method = "DELETE", .path = PathOf(Kind::kIndex, index)});
+  if (deleted || deleted.error().code == Code::kNotFound) return {};
+  return deleted.error();
+}
+
+Result<Json> Target::FromTemplates(const std::string& index) {
+  const auto simulated =
+      client_.SendForJson({.method = "POST",
+                           .path = "/_index_template/_simulate_index/" + net::OpenSearchPath(index),
+                           .writes = false});
+  if (!simulated && !IsRefusal(simulated.error())) return simulated.error();
+  const bool is_newer = simulated && MemberIn(*simulated, "template").is_object();
+  if (is_newer) return Json(MemberIn(*simulated, "template"));
+  // Older templates apply where no newer one does.
+  const auto all = client_.SendForJson({.path = "/_template"});
+  if (!all && !IsRefusal(all.error())) return all.error();
+  return all ? MergedTemplates(index, *all) : Json();
 }
 
 void Target::Delete(const std::string& index, bool is_certain) {

@@ -47,6 +47,13 @@ class Target {
   // kInvalid also if a document does not fit.
   Result<std::vector<std::string>> Try(Kind kind, Json body, const std::vector<Sample>& documents);
 
+  // Removes an index that this process has just created, also after an interrupt.
+  Status Undo(const std::string& index);
+
+  // What the cluster's templates give to any new index of this name, as the body of an index. Null:
+  // the cluster does not say.
+  Result<Json> FromTemplates(const std::string& index);
+
  private:
   std::string PathOf(Kind kind, const std::string& name) const;
   Result<std::vector<std::string>> Put(const net::OpenSearchCall& call, Kind kind, Json& body);

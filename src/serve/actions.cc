@@ -285,6 +285,8 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
                                     " documents written";
                  if (report.earlier > 0)
                    text += "; " + std::to_string(report.earlier) + " redriven before";
+                 if (report.former > 0)
+                   text += "; " + std::to_string(report.former) + " of an earlier start left out";
                  if (report.bad_lines.count > 0) text += "; " + report.bad_lines.ToString();
                  return text;
                }));

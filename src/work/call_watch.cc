@@ -38,6 +38,9 @@ class WatchedSource final : public pipeline::SourceWrapper {
   Result<std::optional<Collection>> Describe(const std::string& collection) override {
     return Run([&] { return inner().Describe(collection); });
   }
+  Result<std::vector<pipeline::LeftOut>> Unlisted() override {
+    return Run([&] { return inner().Unlisted(); });
+  }
   Result<std::string> GlobalMetadata() override {
     return Run([&] { return inner().GlobalMetadata(); });
   }

@@ -76,7 +76,8 @@ class Joining {
                        .selection = spec_.selection,
                        .max_failures = spec_.max_failures.value_or(FailureLimit()),
                        .created_ms = env_.WallNow().time_since_epoch().count(),
-                       .since_ms = start_ms};
+                       .since_ms = start_ms,
+                       .begun_ms = spec_.new_incarnation ? 0 : start_ms};
     // Written last: a process that finds the run finds everything it needs.
     MUSTER_TRY(BeginPreparation(store_, spec_.name));
     MUSTER_TRY(BeginBudget(store_, spec_.name, {}));

@@ -58,17 +58,17 @@ class Preparation {
     MUSTER_ASSIGN(const std::vector<pipeline::Collection> collections, Select(allowed));
     MUSTER_TRY(By(Party::kSink, pipeline::CheckTargets(pipeline_, collections)));
     if (done_.selected != next_.selected) MUSTER_TRY(Save());
-    if (done_.collection == 0 && done_.partitions == 0) {
-      MUSTER_ASSIGN(const std::string metadata,
-                    By(Party::kSource, pipeline_.source.GlobalMetadata()));
-      MUSTER_TRY(By(Party::kSink, pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false)));
-    }
     size_t skip = done_.partitions;
     for (size_t i = done_.collection; i < collections.size(); ++i) {
       MUSTER_TRY(Add(i, collections[i], skip, stop));
       skip = 0;
     }
     if (!page_.items.empty()) MUSTER_TRY(WritePage());
+    // After the collections: templates would apply to their targets.
+    if (Old()) MUSTER_TRY(Save());
+    MUSTER_ASSIGN(const std::string metadata,
+                  By(Party::kSource, pipeline_.source.GlobalMetadata()));
+    MUSTER_TRY(By(Party::kSink, pipeline_.sink.PrepareGlobal(metadata, /*evaluate=*/false)));
     MUSTER_TRY(MakeReady());
     done_.done = true;
     return lease_.End(done_.ToJson());

@@ -129,7 +129,8 @@ TEST_P(PrepareTest, ManyItemsAreCreatedInBatchesDespiteAStopAndALoss) {
 // A cluster that is read from and written to: targets are collections of the source, too.
 struct Cluster {
   std::set<std::string> targets = {};
-  bool is_down = false;  // once there is a target
+  bool is_down = false;    // once there is a target
+  bool templates = false;  // were created after all targets
 };
 
 class ClusterSource final : public pipeline::SourceWrapper {
@@ -160,8 +161,14 @@ class ClusterSink final : public pipeline::SinkWrapper {
         return Error{Code::kUnavailable, "the cluster is down"};
       }
       cluster_.targets.insert(collection.name);
+      cluster_.templates = false;
     }
     return SinkWrapper::Prepare(collection, evaluate);
+  }
+  Result<std::vector<pipeline::TargetChange>> PrepareGlobal(const std::string& metadata,
+                                                            bool evaluate) override {
+    cluster_.templates = true;
+    return SinkWrapper::PrepareGlobal(metadata, evaluate);
   }
 
  private:
@@ -193,6 +200,7 @@ TEST(PreparationOnOneCluster, TargetsOfTheRunAreNotSources) {
   // The next attempt is due after a second.
   for (int i = 0; i < 100 && !prepare(false).value(); ++i) env.Sleep(100ms, {});
   EXPECT_EQ(cluster.targets, (std::set<std::string>{"copy-a", "copy-b"}));
+  EXPECT_TRUE(cluster.templates) << "they come last: they would apply to the targets";
 
   const store::Change lost =
       store::Change::Delete(*store->Get(kPageKind, PageKey("run", 1)).value());
@@ -205,6 +213,7 @@ TEST(PreparationOnOneCluster, TargetsOfTheRunAreNotSources) {
   cluster.targets.clear();
   EXPECT_EQ(MigrateAll(pipeline, {}, nothing, {}).value().read, 2);
   EXPECT_EQ(cluster.targets, (std::set<std::string>{"copy-a", "copy-b"}));
+  EXPECT_TRUE(cluster.templates);
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ std::string RunBody::ToJson() const {
             {"selection", selection ? Json(*selection) : Json()},
             {"max_failures", max_failures.ToString()},
             {"created_ms", created_ms},
-            {"since_ms", since_ms}};
+            {"since_ms", since_ms},
+            {"begun_ms", begun_ms}};
   if (stopped) json["stopped"] = StopJson(*stopped);
   if (removing) json["removing"] = true;
   return WithFormat(std::move(json));
@@ -115,6 +116,9 @@ Result<RunBody> RunBody::FromJson(const std::string& json) {
       .Read("created_ms", body.created_ms);
   body.since_ms = body.created_ms;
   fields.Read("since_ms", body.since_ms);
+  // Earlier versions did not record it.
+  body.begun_ms = body.adopts ? 0 : body.since_ms;
+  fields.Read("begun_ms", body.begun_ms);
   if (state != "preparing" && state != "ready" && state != "finished") {
     fields.Mistake("its state is '" + Shortened(state) + "'");
   }

@@ -62,6 +62,9 @@ struct RunBody {
   bool removing = false;                 // its records are being removed
   int64_t created_ms = 0;                // by the creator's clock, for display
   int64_t since_ms = 0;  // start of this incarnation, by the store's clock; later ones are larger
+  // Start of the first incarnation that continues to this one: dead letters from before are of
+  // another start, since when the run was reset or deleted. 0: unknown.
+  int64_t begun_ms = 0;
 
   std::string ToJson() const;
   static Result<RunBody> FromJson(const std::string& json);

@@ -62,11 +62,25 @@ class Redrive {
     for (const auto& [group, letters] : log_->letters()) {
       const auto [found, is_new] = steps_.try_emplace(group.run);
       if (is_new) MUSTER_TRY(FindStep(group.run, sink, found->second));
+      if (IsFormer(found->second, group)) {
+        AddFormer(group.run, static_cast<int64_t>(letters.size()));
+        continue;
+      }
       for (const pipeline::LetterPlace& letter : letters) {
         if (!IsEarlier(found->second, letter)) left_[group].push_back(letter);
       }
     }
     return {};
+  }
+
+  // Whether these letters are of an earlier start of their run.
+  static bool IsFormer(const Step& step, const pipeline::LetterGroup& group) {
+    return step.record && group.since_ms != 0 && group.since_ms < step.run.begun_ms;
+  }
+
+  void AddFormer(const std::string& run, int64_t letters) {
+    report_.former += letters;
+    report_.notes.push_back(FormerNote(run, letters));
   }
 
   // Whether to leave it out because it is settled.
@@ -208,7 +222,7 @@ class Redrive {
       MUSTER_TRY(SettleLeftPage(step));
     }
     for (const auto& [group, all] : log_->letters()) {
-      if (group.run != run) continue;
+      if (group.run != run || IsFormer(step, group)) continue;
       std::vector<pipeline::LetterPlace> letters;
       for (const pipeline::LetterPlace& letter : all) {
         const bool earlier = IsEarlier(step, letter);
@@ -353,14 +367,6 @@ class Redrive {
   Status EndPage(const pipeline::Counts& counts, Step& step) {
     MUSTER_TRY(Settle(step, counts));
     return step.lease->Save({.number = step.lease->page().number});
-  }
-
-  static Error LostRecords(const std::string& run) {
-    return Error{Code::kIncompatible,
-                 "the sink has redriven letters of run '" + run +
-                     "' that the store does not know of: it was restored, or has lost commits",
-                 "redrive with --all: rows are replaced by key; a table without a key gets them "
-                 "again, so remove them first"};
   }
 
   const RedriveRequest& request_;

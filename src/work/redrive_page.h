@@ -39,6 +39,20 @@ class RedrivePlan final : public pipeline::TransformPlan {
   const pipeline::LetterGroup& group_;
 };
 
+inline std::string FormerNote(const std::string& run, int64_t letters) {
+  return std::to_string(letters) + (letters == 1 ? " letter is" : " letters are") +
+         " left out: from before run '" + run +
+         "' was started anew, which migrates their documents again";
+}
+
+inline Error LostRecords(const std::string& run) {
+  return Error{Code::kIncompatible,
+               "the sink has redriven letters of run '" + run +
+                   "' that the store does not know of: it was restored, or has lost commits",
+               "redrive with --all: rows are replaced by key; a table without a key gets them "
+               "again, so remove them first"};
+}
+
 // Letters in one page. More make fewer records change, fewer keep the page's record small: it is
 // written again for every letter that fails again.
 constexpr size_t kPageLetters = 2'000;

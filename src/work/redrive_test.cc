@@ -67,7 +67,7 @@ class RedriveTest : public ::testing::Test {
   }
 
   void AddLetter(const std::string& target, const std::string& id, const std::string& item,
-                 bool transformed = true) {
+                 bool transformed = true, int64_t since_ms = 0) {
     const auto letters = pipeline::OpenDeadLetters(file_, "r").value();
     const pipeline::Document document{
         .id = id, .routing = {}, .body = "{}", .position = id, .defect = {}};
@@ -76,7 +76,8 @@ class RedriveTest : public ::testing::Test {
                               .item = item,
                               .document = document,
                               .reason = "refused",
-                              .transformed = transformed}));
+                              .transformed = transformed,
+                              .since_ms = since_ms}));
     ASSERT_TRUE(letters->Flush());
   }
 
@@ -184,6 +185,48 @@ TEST_F(RedriveTest, LaterVersionsInTheTargetAreLeftAlone) {
   EXPECT_EQ(report->counts.written, 1);
   EXPECT_EQ(report->counts.skipped, 2);
   EXPECT_EQ(report->counts.failed, 0);
+}
+
+TEST_F(RedriveTest, LettersFromBeforeAResetAreNoneOfTheNewStarts) {
+  PutRun(Sink());
+  PutItem(1);
+  AddLetter("books", "a", "books__0__0", true, kSinceMs);
+  AddLetter("books", "b", "books__0__0", true, kSinceMs);
+  ASSERT_TRUE(ResetRun(*store_, "r", /*force=*/false, RealEnv()));
+  const auto reset = store_->Get(kRunKind, "r").value();
+  const int64_t since_ms = RunBody::FromJson(reset->body)->since_ms;
+  PutItem(1);
+  AddLetter("books", "b", "books__0__0", true, since_ms);
+  // A copy of an older file.
+  AddLetter("books", "b", "books__0__0", true, kSinceMs);
+
+  const auto report = Redrive(Sink());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.written, 1);
+  EXPECT_EQ(report->former, 1);
+  ASSERT_EQ(report->notes.size(), 1U);
+  EXPECT_NE(report->notes[0].find("1 letter is left out"), std::string::npos) << report->notes[0];
+  EXPECT_FALSE(written_.contains("books/a"));
+  EXPECT_EQ(written_.at("books/b"), Version(since_ms, 0));
+  EXPECT_EQ(CountsOfRun(), (pipeline::Counts{.read = 10, .written = 10}));
+}
+
+TEST_F(RedriveTest, LettersOfTheIncarnationBeforeAreStillTheRuns) {
+  RunBody run;
+  run.incarnation = "later";
+  run.adopts = true;
+  run.ready = true;
+  run.sink = Sink();
+  run.begun_ms = kSinceMs;
+  run.since_ms = kSinceMs + 5;
+  Put(kRunKind, "r", run.ToJson());
+  PutItem(1);
+  AddLetter("books", "a", "books__0__0", true, kSinceMs);
+  const auto report = Redrive(Sink());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.written, 1);
+  EXPECT_EQ(report->former, 0);
+  EXPECT_EQ(CountsOfRun().failed, 0);
 }
 
 TEST_F(RedriveTest, LettersOfAStandaloneMigrationHaveItsVersions) {

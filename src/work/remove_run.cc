@@ -156,6 +156,7 @@ Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool fo
   fresh.created_ms = now_ms;
   // Later than all before: sinks with versions of documents go by it.
   fresh.since_ms = std::max(body.since_ms + 1, now_ms);
+  fresh.begun_ms = fresh.since_ms;
   MUSTER_TRY(BeginPreparation(store, run));
   MUSTER_TRY(Replace(store, run, fresh, body.incarnation));
   return removed;

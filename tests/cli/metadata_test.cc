@@ -61,7 +61,7 @@ class MetadataCommand : public ::testing::Test {
 
   std::string Templates() const {
     return R"({")" + name_ + R"(-t":{"template":")" + name_ +
-           R"(-b*","order":3,"mappings":{"_default_":{"_all":{"enabled":false}}},"settings":{},"aliases":{}},
+           R"(-b*","order":3,"mappings":{"_default_":{"_all":{"enabled":false},"_source":{"excludes":["x"]}}},"settings":{},"aliases":{}},
              ".watches":{"template":".watches*"},")" +
            name_ + R"(-unrelated":{"template":"zzz*","mappings":{}}})";
   }
@@ -128,6 +128,7 @@ TEST_F(MetadataCommand, MigrateCreatesWhatIsMissingOnce) {
   EXPECT_EQ(alias["index_routing"], "7") << books;
   EXPECT_EQ(alias["filter"]["term"]["t"], "x") << books;
   EXPECT_EQ(Get("/_template/" + name_ + "-t")[name_ + "-t"]["order"], 3);
+  EXPECT_FALSE(books["mappings"].contains("_source")) << "the template is newer: " << books;
 
   report = Run(0, {"migrate", "--replicas", "1", "--exclude", "*-split"});
   EXPECT_EQ(report.count("index split"), 0U);
@@ -137,6 +138,19 @@ TEST_F(MetadataCommand, MigrateCreatesWhatIsMissingOnce) {
   report = Run(4, {"migrate", "--replicas", "0", "--exclude", "*-split"});
   EXPECT_TRUE(Has(report["index books"], "different: settings index.number_of_replicas: 1, not 0"))
       << report["index books"];
+}
+
+TEST_F(MetadataCommand, AnIndexThatTemplatesOfTheTargetWouldChangeIsRefused) {
+  Server().Call("PUT", "/_index_template/" + name_ + "-there",
+                R"({"index_patterns":[")" + name_ +
+                    R"(-books"],"priority":400,"template":{"mappings":{"dynamic":"strict"}}})");
+  for (const char* action : {"evaluate", "migrate"}) {
+    auto report = Run(4, {action, "--include", "*-books"});
+    EXPECT_TRUE(Has(report["index books"], "refused: templates of the target give index "))
+        << report["index books"];
+    EXPECT_TRUE(Has(report["index books"], "mappings dynamic: strict")) << report["index books"];
+  }
+  EXPECT_TRUE(Get("/" + name_ + "*").empty());
 }
 
 TEST_F(MetadataCommand, DiffNamesWhatDiffers) {

@@ -114,6 +114,22 @@ TEST_F(SnapshotCreate, ExistingRepositoryOfTheLocationIsUsed) {
   EXPECT_EQ(NotAClearError(read_only, 5), "");
 }
 
+TEST_F(SnapshotCreate, ClosedIndicesAreTakenToo) {
+  const std::string users = UniqueName("users");
+  Server().Call("POST", "/" + users + "/_close");
+  const Outcome taken = Create({Cluster(), Location(), "all", "--repository", UniqueName("closed"),
+                                "--index", UniqueName("*"), "--json", "--progress=none"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const Json report = ParseJson(taken.out, "output").value();
+  EXPECT_TRUE(Has(ToJsonText(report["indices"]), users)) << taken.out;
+  EXPECT_TRUE(report["left_out"].empty()) << taken.out;
+  const TempFolder folder;
+  const Outcome migrated = RunMuster({"migrate", "snapshot+file://" + Location() + "#" + users,
+                                      "jsonl:" + (folder / "out.jsonl"), "--progress=none"});
+  EXPECT_EQ(migrated.exit_code, 0) << migrated.err;
+  EXPECT_TRUE(Has(migrated.out, "5")) << migrated.out;
+}
+
 TEST_F(SnapshotCreate, ALocationThatTheClusterMayNotUseIsNotRegistered) {
   const std::string repository = UniqueName("refused");
   const Outcome outcome =
@@ -187,6 +203,9 @@ class FakeCluster {
   }
 
   std::string repositories = R"({"muster":{"type":"fs","settings":{"location":"/repo"}}})";
+  std::string indices = R"({"a":{}})";   // that it has
+  std::string selected = R"({"a":{}})";  // of these, by --index
+  std::string nodes = R"({"nodes":{}})";
   std::string end = R"({"state":"SUCCESS","indices":["a"],"shards":{"total":3,"failed":0}})";
   int looks_running = 3;    // how often it is in progress
   int looks_missing = 0;    // how often it is not listed yet, once it was started
@@ -196,6 +215,10 @@ class FakeCluster {
  private:
   HttpServerReply Serve(const HttpServerRequest& request) {
     if (request.target == "/_snapshot") return Answer(200, repositories);
+    if (Has(request.target, "/_nodes/settings")) return Answer(200, nodes);
+    if (Has(request.target, "/_settings/")) {
+      return Answer(200, request.target.starts_with("/*/") ? indices : selected);
+    }
     if (request.method == "PUT") {
       if (Has(request.target, "/nightly")) started_ = true;
       return Answer(200, R"({"acknowledged":true})");
@@ -233,12 +256,58 @@ TEST(SnapshotCreateOnFailures, AnIncompleteSnapshotIsNotSuccess) {
     // It stays so, and nothing else is started under its name.
     cluster.exists = true;
     const Outcome again = cluster.Create("/repo", {"--json"});
-    EXPECT_EQ(again.exit_code, exit_code);
+    EXPECT_EQ(again.exit_code, 1) << "it is not what was asked for";
+    EXPECT_TRUE(Has(again.err, "which is not complete: " + std::string(state))) << again.err;
     const Json json = ParseJson(again.out, "output").value();
     EXPECT_EQ(json["existed"], true);
     EXPECT_EQ(json["failures"][0]["shard"], 2);
     EXPECT_EQ(cluster.Writes().size(), 1U);
   }
+}
+
+TEST(SnapshotCreateOnFailures, AnOlderSnapshotOfOtherIndicesIsRefused) {
+  FakeCluster cluster;
+  cluster.exists = true;
+  cluster.looks_running = 0;
+  EXPECT_EQ(cluster.Create().exit_code, 0);
+  cluster.indices = R"({"a":{},"b":{},".system":{}})";
+  const Outcome less = cluster.Create();
+  EXPECT_EQ(NotAClearError(less, 1), "");
+  EXPECT_TRUE(Has(less.err, "there is already a snapshot 'nightly', without index b")) << less.err;
+
+  cluster.end = R"({"state":"SUCCESS","indices":["a","b","deleted"],"shards":{"total":3}})";
+  EXPECT_EQ(cluster.Create().exit_code, 0);
+  const Outcome more = cluster.Create("/repo", {"--index", "a"});
+  EXPECT_EQ(NotAClearError(more, 1), "");
+  EXPECT_TRUE(Has(more.err, "which also has index b")) << more.err;
+  cluster.selected = R"({"a":{},"b":{}})";
+  EXPECT_EQ(cluster.Create("/repo", {"--index", "?"}).exit_code, 0);
+  EXPECT_TRUE(cluster.Writes().empty());
+}
+
+TEST(SnapshotCreateOnFailures, ClosedIndicesAreAskedForAndNamedIfTheyAreMissing) {
+  FakeCluster cluster;
+  cluster.indices = R"({"a":{},"b":{"settings":{"index":{"verified_before_close":"true"}}}})";
+  const Outcome outcome = cluster.Create();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(Has(outcome.out, "Not in the snapshot: b (closed")) << outcome.out;
+  ASSERT_EQ(cluster.Writes().size(), 1U);
+  EXPECT_EQ(ParseJson(cluster.Writes()[0].body, "body").value()["indices"],
+            Json::array({"*", "b"}));
+}
+
+TEST(SnapshotCreateOnFailures, ALocationHasOneName) {
+  FakeCluster cluster;
+  const Outcome second = cluster.Create("/repo/./", {"--repository", "other"});
+  EXPECT_EQ(NotAClearError(second, 1), "");
+  EXPECT_TRUE(Has(second.err, "has this location already, as repository 'muster'")) << second.err;
+  EXPECT_TRUE(cluster.Writes().empty());
+  // Locations may be relative to a folder of the nodes' configuration.
+  cluster.repositories = R"({"known":{"type":"fs","settings":{"location":"repo"}}})";
+  cluster.nodes = R"({"nodes":{"n":{"settings":{"path":{"repo":["/x","/base"]}}}}})";
+  EXPECT_EQ(cluster.Create("/base/repo", {"--repository", "other"}).exit_code, 1);
+  EXPECT_TRUE(cluster.Writes().empty());
+  EXPECT_TRUE(Has(cluster.Create("/base/repo", {"--json"}).out, R"("repository":"known")"));
 }
 
 TEST(SnapshotCreateOnFailures, ARunningSnapshotIsFollowedNotStarted) {

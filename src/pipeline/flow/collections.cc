@@ -140,12 +140,15 @@ Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
   MUSTER_TRY(CheckDeletes(pipeline.source, pipeline.sink));
   MUSTER_TRY(CheckTargets(pipeline, collections));
   MUSTER_ASSIGN(const std::string global, pipeline.source.GlobalMetadata());
-  MUSTER_ASSIGN(std::vector<TargetChange> all, pipeline.sink.PrepareGlobal(global, evaluate));
+  std::vector<TargetChange> all;
   for (const Collection& collection : collections) {
     MUSTER_ASSIGN(const Collection target, pipeline.transforms.Target(collection));
     MUSTER_ASSIGN(std::vector<TargetChange> changes, pipeline.sink.Prepare(target, evaluate));
     std::move(changes.begin(), changes.end(), std::back_inserter(all));
   }
+  // Last: templates would apply to the collections' targets.
+  MUSTER_ASSIGN(std::vector<TargetChange> changes, pipeline.sink.PrepareGlobal(global, evaluate));
+  std::move(changes.begin(), changes.end(), std::back_inserter(all));
   return all;
 }
 

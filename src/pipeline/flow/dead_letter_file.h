@@ -78,8 +78,8 @@ struct LetterPlace {
 };
 
 // A snapshot of a dead-letter file: later appends are not read. Lines that are not letters are
-// skipped. Of several letters for the same document the last counts: a crash may have duplicated
-// it, or a redrive failed differently. Thread-safe.
+// skipped. Of several letters for the same document the last of the latest start counts: a crash
+// may have duplicated it, or a redrive failed differently. Thread-safe.
 class DeadLetterLog {
  public:
   // kInvalid: the file cannot be read, no line of it is a letter, or a newer version of muster

@@ -221,7 +221,12 @@ Result<DeadLetterLog> DeadLetterLog::Open(const std::string& path) {
     MUSTER_ASSIGN(auto letter, Parse(line, path + ":" + std::to_string(number)));
     if (letter) {
       letter->place.line = number;
-      last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
+      const auto found = last.find(letter->place.identity);
+      const bool is_former =
+          found != last.end() && letter->group.since_ms < found->second.first.since_ms;
+      if (!is_former) {
+        last[letter->place.identity] = {std::move(letter->group), std::move(letter->place)};
+      }
       continue;
     }
     BadLines& bad = log.bad_lines_;

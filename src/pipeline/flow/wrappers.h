@@ -26,6 +26,7 @@ class SourceWrapper : public Source {
   explicit SourceWrapper(Source& inner) : inner_(inner) {}
 
   Result<std::vector<Collection>> Collections() override { return inner_.Collections(); }
+  Result<std::vector<LeftOut>> Unlisted() override { return inner_.Unlisted(); }
   Result<std::optional<Collection>> Describe(const std::string& collection) override {
     return inner_.Describe(collection);
   }
@@ -71,6 +72,7 @@ class OneCollection : public SourceWrapper {
       : SourceWrapper(source), collection_(collection) {}
 
   Result<std::vector<Collection>> Collections() override { return std::vector{collection_}; }
+  Result<std::vector<LeftOut>> Unlisted() override { return std::vector<LeftOut>(); }
   Result<std::string> GlobalMetadata() override { return std::string("{}"); }
 
  private:

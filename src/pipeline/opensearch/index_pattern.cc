@@ -57,7 +57,7 @@ std::string IndexPattern::Path() const {
   return path;
 }
 
-bool IndexPattern::NamesIndex(const std::string& index) const {
+bool IndexPattern::Names(const std::string& index) const {
   return std::any_of(parts_.begin(), parts_.end(), [&](const std::string& part) {
     return index.starts_with('.') == part.starts_with('.') && Matches(part, index);
   });
@@ -65,7 +65,7 @@ bool IndexPattern::NamesIndex(const std::string& index) const {
 
 bool IndexPattern::Selects(const std::string& index, const Json& aliases) const {
   // Also for what the server resolves, such as dates in names.
-  if (!index.starts_with('.') || NamesIndex(index)) return true;
+  if (!index.starts_with('.') || Names(index)) return true;
   return std::any_of(parts_.begin(), parts_.end(), [&](const std::string& part) {
     return aliases.is_object() && aliases.contains(part);
   });
@@ -73,7 +73,7 @@ bool IndexPattern::Selects(const std::string& index, const Json& aliases) const 
 
 std::optional<std::string> IndexPattern::PartialAlias(const std::string& index,
                                                       const Json& aliases) const {
-  if (NamesIndex(index) || !aliases.is_object()) return std::nullopt;
+  if (Names(index) || !aliases.is_object()) return std::nullopt;
   std::optional<std::string> partial;
   for (const auto& [alias, options] : aliases.items()) {
     const bool selected =

@@ -24,15 +24,16 @@ class IndexPattern {
   // Whether an index that the server returned is meant: names that begin with a dot must be asked
   // for with the dot, or by an alias in full.
   bool Selects(const std::string& index, const Json& aliases) const;
-  bool SelectsDataStream(const std::string& name) const { return NamesIndex(name); }
+  bool SelectsDataStream(const std::string& name) const { return Names(name); }
+
+  // Whether a part of it is this name, or matches it: with a dot, if the name begins with one.
+  bool Names(const std::string& name) const;
 
   // The alias that selects an index, if its name does not, and if that alias shows only some of its
   // documents: it has a filter or a routing. `aliases` are those of the index.
   std::optional<std::string> PartialAlias(const std::string& index, const Json& aliases) const;
 
  private:
-  bool NamesIndex(const std::string& index) const;
-
   const std::string text_;
   std::vector<std::string> parts_;  // without exclusions
 };

@@ -18,6 +18,11 @@ metadata::ClusterVersion VersionIn(const Json& metadata) {
   return metadata::ClusterVersion::Parse(TextIn(metadata, "cluster_version"));
 }
 
+// Whether a collection's metadata is that of an index of a search cluster.
+bool IsOfIndex(const Json& metadata) {
+  return metadata.is_object() && (metadata.contains("mappings") || metadata.contains("settings"));
+}
+
 // "create index orders with {…}; string fields become text: title"
 TargetChange Creation(const Object& object, const std::string& words, const Json& body,
                       const std::string& detail) {
@@ -68,15 +73,55 @@ Result<std::vector<TargetChange>> OpenSearchMetadata::CreateIndex(const std::str
   }
   MUSTER_ASSIGN(const std::string kept, KeepAliasesOfThisCluster(metadata, verdict.body));
   std::string detail = verdict.Detail();
-  if (!evaluate) {
-    const auto dropped = adapter->target.Create(Kind::kIndex, name, verdict.body);
+  if (evaluate && IsOfIndex(metadata)) {
+    MUSTER_ASSIGN(const auto harmful,
+                  metadata::HarmfulTemplates(adapter->target, name, verdict.body));
+    const Status fits = metadata::CheckTemplates(name, harmful);
+    if (!fits) return fits.error().Within(what);
+  } else if (!evaluate) {
+    const auto created = Create(*adapter, name, metadata, verdict.body);
     // Created concurrently: fine.
-    if (!dropped && dropped.error().code != Code::kConflict) return dropped.error().Within(what);
-    if (dropped) AddDropped(*dropped, detail);
+    if (!created && created.error().code != Code::kConflict) return created.error().Within(what);
+    if (created) AddDropped(created->dropped, detail);
   }
   TargetChange change = Creation(object, "index", verdict.body, detail);
   change.change += kept;
   return std::vector<TargetChange>{std::move(change)};
+}
+
+// Of other sources, templates of the cluster are what says how documents are indexed.
+Result<metadata::CreatedIndex> OpenSearchMetadata::Create(Adapter& adapter, const std::string& name,
+                                                          const Json& metadata, const Json& body) {
+  metadata::CreatedIndex created;
+  if (!IsOfIndex(metadata)) {
+    MUSTER_ASSIGN(created.dropped, adapter.target.Create(Kind::kIndex, name, body));
+    return created;
+  }
+  MUSTER_ASSIGN(created, metadata::CreateIndex(adapter.target, adapter.rules, name, body));
+  if (!created.added.empty()) {
+    Log(Level::kWarning, "templates of the target add to an index what the source's does not have",
+        {{"index", name}, {"added", metadata::Joined(created.added)}});
+  }
+  return created;
+}
+
+Status OpenSearchMetadata::WarnAbout(const std::string& name, const Json& metadata) {
+  if (!IsOfIndex(metadata)) return {};
+  MUSTER_ASSIGN(Adapter * adapter, TheAdapter());
+  const metadata::Versions versions{VersionIn(metadata), adapter->target.version()};
+  const Verdict wanted = adapter->rules.Apply({Kind::kIndex, name, metadata}, versions, {});
+  if (!wanted.IsKept()) return {};
+  const auto found = adapter->target.Find(Kind::kIndex, name);
+  if (!found && !metadata::IsRefusal(found.error())) return found.error();
+  if (!found || !*found) return {};
+  const auto additions =
+      metadata::AdditionsTo(wanted.body, **found, adapter->rules, adapter->target.version());
+  if (additions.harmful.empty()) return {};
+  Log(Level::kWarning,
+      "an index of the target has what the source's does not have: documents may lose fields, be "
+      "changed or be refused",
+      {{"index", name}, {"it_has", metadata::Joined(additions.harmful)}});
+  return {};
 }
 
 Result<std::vector<TargetChange>> OpenSearchMetadata::CreateTemplates(const Json& metadata,

@@ -22,9 +22,14 @@ class OpenSearchMetadata {
   ~OpenSearchMetadata();
 
   // Creates an index that does not exist; `metadata` is a Collection's. Returns what was done or,
-  // with `evaluate`, would be.
+  // with `evaluate`, would be. kInvalid: templates of the cluster would give it what the source's
+  // index does not have and what would change documents; there is no index then.
   Result<std::vector<TargetChange>> CreateIndex(const std::string& name, const Json& metadata,
                                                 bool evaluate);
+
+  // Logs if documents of a source's index would lose fields, be changed or be refused in this one,
+  // which exists.
+  Status WarnAbout(const std::string& name, const Json& metadata);
 
   // Creates those templates of a source's global metadata that the cluster lacks. One that the
   // cluster refuses is logged and reported: documents do not depend on it.
@@ -40,6 +45,8 @@ class OpenSearchMetadata {
   Result<std::vector<TargetChange>> CreateTemplate(metadata::Target& target,
                                                    const metadata::Object& object,
                                                    const metadata::Verdict& verdict, bool evaluate);
+  static Result<metadata::CreatedIndex> Create(Adapter& adapter, const std::string& name,
+                                               const Json& metadata, const Json& body);
   Result<std::string> KeepAliasesOfThisCluster(const Json& metadata, Json& index);
 
   net::OpenSearchClient& client_;

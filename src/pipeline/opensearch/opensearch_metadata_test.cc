@@ -84,6 +84,47 @@ TEST_F(OpenSearchOldMetadata, MappingsOfEveryOldVersionAreAccepted) {
   }
 }
 
+TEST_F(OpenSearchOldMetadata, TemplatesOfTheTargetDoNotChangeDocumentsOfASourcesIndex) {
+  const std::string start = R"({"index_patterns":[")" + name_ + R"("],)";
+  const std::string newer = "/_index_template/" + name_;
+  const std::string older = "/_template/" + name_;
+  const std::string plain = R"({"cluster_version":"opensearch 2.19","mappings":{}})";
+  const std::string excludes =
+      R"({"cluster_version":"opensearch 2.19","mappings":{"_source":{"excludes":["huge"]}}})";
+  const std::string mappings = R"("mappings":{"_source":{"excludes":["secret"]}})";
+  const std::string in_newer = start + R"("priority":500,"template":{)";
+  struct Case {
+    std::string path;
+    std::string body;
+    std::string source;
+    bool is_foreseen = true;
+  };
+  for (const auto& [path, body, source, is_foreseen] : {
+           Case{newer, in_newer + mappings + "}}", plain},
+           Case{newer, in_newer + R"("settings":{"index.final_pipeline":"cut"}}})", excludes},
+           Case{older, start + mappings + "}", plain},
+           Case{older, start + mappings + "}", excludes, false},  // lists are joined
+       }) {
+    server_->Call("PUT", path, body);
+    EXPECT_EQ(static_cast<bool>(sink_->Prepare({name_, source}, true)), !is_foreseen) << body;
+    const auto prepared = sink_->Prepare({name_, source}, false);
+    ASSERT_FALSE(prepared) << body;
+    EXPECT_EQ(prepared.error().code, Code::kInvalid) << prepared.error().ToString();
+    EXPECT_NE(prepared.error().message.find("templates of the target"), std::string::npos)
+        << prepared.error().message;
+    EXPECT_THROW(server_->Call("GET", "/" + name_), std::runtime_error) << "nothing is left";
+    // They are what says how to index documents that come from elsewhere.
+    EXPECT_TRUE(sink_->Prepare({name_, "{}"}, false)) << body;
+    server_->Call("DELETE", "/" + name_);
+    server_->Call("DELETE", path);
+  }
+  // What the source's index says counts.
+  server_->Call("PUT", newer, in_newer + mappings + "}}");
+  EXPECT_EQ(Prepared("opensearch 2.19", excludes)["mappings"]["_source"]["excludes"],
+            Json::array({"huge"}));
+  server_->Call("DELETE", newer);
+}
+
 TEST_F(OpenSearchOldMetadata, TemplateThatTheClusterRefusesDoesNotStopTheOthers) {
   const std::string pattern = R"("index_patterns":[")" + name_ + R"(-never-*"])";
   const std::string global =

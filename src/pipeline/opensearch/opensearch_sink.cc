@@ -89,7 +89,11 @@ class OpenSearchSink : public Sink {
     MUSTER_ASSIGN(const Json metadata, ParseJson(collection.metadata, "metadata of " + name));
     MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, name));
     if (found && found->refusal) return *found->refusal;
-    if (found) return std::vector<TargetChange>{};
+    if (found) {
+      const bool warns = !evaluate && !found->index.empty();
+      if (warns) MUSTER_TRY(metadata_.WarnAbout(found->index, metadata));
+      return std::vector<TargetChange>{};
+    }
     return metadata_.CreateIndex(name, metadata, evaluate);
   }
 

@@ -167,6 +167,26 @@ TEST(OpenSearchSink, RefusesTargetsThatCannotBeWrittenTo) {
        "Muster store");
 }
 
+TEST(OpenSearchSink, WarnsOfAnIndexThatChangesDocumentsOfASourcesIndex) {
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");
+    return Answer(200, R"({"books":{"mappings":{"_source":{"excludes":["secret"]}},)"
+                       R"("settings":{"index":{"uuid":"u1"}}}})");
+  });
+  const auto sink = OpenOpenSearchSink(*ParseUrl("opensearch+" + server.Url()), RealEnv()).value();
+  const auto warning = [&](const std::string& metadata) {
+    ::testing::internal::CaptureStderr();
+    const auto prepared = sink->Prepare({"books", metadata}, false);
+    EXPECT_TRUE(prepared) << prepared.error().ToString();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string logged = warning(R"({"mappings":{}})");
+  EXPECT_NE(logged.find("may lose fields"), std::string::npos) << logged;
+  EXPECT_NE(logged.find("_source.excludes"), std::string::npos) << logged;
+  EXPECT_EQ(warning(R"({"mappings":{"_source":{"excludes":["secret"]}}})"), "");
+  EXPECT_EQ(warning("{}"), "") << "documents that were in no index before";
+}
+
 TEST(OpenSearchSink, AnIndexHasTheSameIdAsSourceAndTarget) {
   HttpServer server([&](const HttpServerRequest& request) {
     if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/json.h"
@@ -12,6 +13,7 @@
 #include "pipeline/opensearch/index_pattern.h"
 #include "pipeline/opensearch/opensearch_hits.h"
 #include "pipeline/opensearch/opensearch_readers.h"
+#include "pipeline/opensearch/opensearch_refusals.h"
 #include "pipeline/opensearch/opensearch_requests.h"
 #include "pipeline/opensearch/opensearch_shards.h"
 #include "pipeline/opensearch/opensearch_target.h"
@@ -47,10 +49,31 @@ class OpenSearchSource : public Source {
       collections.push_back({one.name, ToJsonText(metadata), one.refusal});
       if (one.refusal) continue;
       if (const auto alias = pattern_.PartialAlias(one.name, MemberIn(metadata, "aliases"))) {
-        collections.back().refusal = IsPartial(one.name, *alias);
+        collections.back().refusal = IsPartial(Place(), one.name, *alias);
       }
     }
     return collections;
+  }
+
+  // Names that are not listed are asked for once more, with all that wildcards can stand for.
+  Result<std::vector<LeftOut>> Unlisted() override {
+    MUSTER_ASSIGN(const std::vector<Listed> there, List());
+    std::set<std::string> listed;
+    for (const Listed& one : there) listed.insert(one.name);
+    std::vector<LeftOut> left_out;
+    const auto all = AskForJson(
+        client_, env_,
+        {.path = "/" + pattern_.Path() + "?expand_wildcards=all&filter_path=*.data_stream," +
+                 "*.settings.index.uuid,*.settings.index.hidden,*.mappings._meta"});
+    if (!all && IsTransient(all.error().code)) return all.error();
+    if (!all || !all->is_object()) return left_out;
+    for (const auto& [name, about] : all->items()) {
+      if (listed.contains(name) || listed.contains(TextIn(about, "data_stream"))) continue;
+      left_out.push_back({name, WhyUnlisted(name, about)});
+    }
+    std::sort(left_out.begin(), left_out.end(),
+              [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
+    return left_out;
   }
 
   // A URL with an index, or an alias of one, names the target of all collections. What an alias
@@ -209,9 +232,9 @@ class OpenSearchSource : public Source {
       const std::string stream = TextIn(metadata, "data_stream");
       if (pattern_.Selects(name, MemberIn(metadata, "aliases"))) {
         if (IsOurStore(metadata)) continue;
-        add({name, metadata, RefusalOf(name, metadata)});
+        add({name, metadata, RefusalOf(Place(), name, metadata)});
       } else if (!stream.empty() && pattern_.SelectsDataStream(stream)) {
-        add({stream, Json::object(), IsDataStream(stream)});
+        add({stream, Json::object(), IsDataStream(Place(), stream)});
       }
     }
     // Names are returned here too, open or not.
@@ -221,7 +244,7 @@ class OpenSearchSource : public Source {
     if (closed) {
       for (const auto& [name, settings] : closed->items()) {
         if (indices.contains(name) || !pattern_.Selects(name, Json())) continue;
-        add({name, Json::object(), Closed(name)});
+        add({name, Json::object(), IsClosed(Place(), name)});
       }
     }
     if (indices.empty() && listed.empty() && !pattern_.IsAll()) {
@@ -233,56 +256,7 @@ class OpenSearchSource : public Source {
     return all;
   }
 
-  // Why an index that the cluster shows cannot be read; none: it can.
-  std::optional<Error> RefusalOf(const std::string& index, const Json& metadata) const {
-    const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
-    // Since Elasticsearch 7.2.
-    if (TextIn(settings, "verified_before_close") == "true") return Closed(index);
-    // Searches and counts skip it in silence.
-    if (TextIn(settings, "frozen") == "true") {
-      return Error{Code::kIncompatible,
-                   client_.Place() + ": index " + index + " is frozen, and cannot be read",
-                   "unfreeze it with POST /" + index +
-                       "/_unfreeze, or leave it out with --exclude " + index};
-    }
-    return SeveralTypes(index, MemberIn(metadata, "mappings"));
-  }
-
-  // Documents of two types may have the same id: in the target one would replace the other.
-  std::optional<Error> SeveralTypes(const std::string& index, const Json& mappings) const {
-    const auto types = metadata::SplitTypes(mappings);
-    if (types.size() < 2) return std::nullopt;
-    std::string names;
-    for (const auto& one : types) names += (names.empty() ? "" : ", ") + one.type;
-    return Error{Code::kIncompatible,
-                 client_.Place() + ": index " + index + " has documents of the types " + names,
-                 "take a snapshot and migrate that type by type, with type=NAME in its URL, or "
-                 "leave it out with --exclude " +
-                     index};
-  }
-
-  Error Closed(const std::string& index) const {
-    return Error{Code::kIncompatible,
-                 client_.Place() + ": index " + index + " is closed, and cannot be read",
-                 "open it with POST /" + index + "/_open, or leave it out with --exclude " + index};
-  }
-
-  Error IsDataStream(const std::string& name) const {
-    return Error{
-        Code::kIncompatible,
-        client_.Place() + ": " + name + " is a data stream, which cannot be migrated whole",
-        "migrate its backing indices as indices, with /.ds-" + name +
-            "-* at the end of the source's URL, or leave it out with --exclude " + name};
-  }
-
-  Error IsPartial(const std::string& index, const std::string& alias) const {
-    return Error{Code::kIncompatible,
-                 client_.Place() + ": alias " + alias + " shows only some documents of index " +
-                     index + ": it has a filter or a routing, which would be ignored",
-                 "name the index, " + index +
-                     ", in the source's URL; to copy only some of its documents, add a filter to "
-                     "the transforms"};
-  }
+  std::string Place() const { return client_.Place(); }
 
   // What the cluster says of itself; null: the user may not see it.
   Result<Json> About() {

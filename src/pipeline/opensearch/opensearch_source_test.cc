@@ -217,6 +217,13 @@ class Listing {
     return OpenOpenSearchSource(url, RealEnv()).value()->Collections().value();
   }
 
+  std::vector<LeftOut> Unlisted(const std::string& pattern) {
+    const Url url = ParseUrl("opensearch+" + server_.Url() + pattern).value();
+    return OpenOpenSearchSource(url, RealEnv()).value()->Unlisted().value();
+  }
+
+  std::string all = "{}";  // with hidden ones
+
   static std::string WhyNot(const Collection& collection) {
     return collection.refusal ? collection.refusal->ToString() : "";
   }
@@ -227,6 +234,7 @@ class Listing {
     if (request.target.find("expand_wildcards=closed") != std::string::npos) {
       return Answer(200, closed_);
     }
+    if (request.target.find("expand_wildcards=all") != std::string::npos) return Answer(200, all);
     return Answer(200, indices_);
   }
 
@@ -333,6 +341,20 @@ TEST(OpenSearchListing, IndexWithADotIsSelectedByTheDotOrByItsAlias) {
   EXPECT_EQ(cluster.Of("a*").size(), 0U);
   EXPECT_EQ(cluster.Of("app").size(), 1U);
   EXPECT_EQ(cluster.Of("x,.k*").size(), 1U);
+}
+
+TEST(OpenSearchListing, WhatIsNotListedHasAReason) {
+  Listing cluster(R"({"a":{},".ds-logs-1":{"data_stream":"logs"},".tasks":{}})", R"({"shut":{}})");
+  cluster.all = R"({"a":{"settings":{"index":{"uuid":"1"}}},".tasks":{},"shut":{},)"
+                R"(".ds-logs-1":{"data_stream":"logs"},".ds-.own-1":{"data_stream":".own"},)"
+                R"("secret":{"settings":{"index":{"hidden":"true"}}}})";
+  std::string all;
+  for (const auto& [name, reason] : cluster.Unlisted("")) {
+    all += name + ": " + reason.substr(0, reason.find(':')) + "; ";
+  }
+  EXPECT_EQ(all,
+            ".ds-.own-1: the name begins with a dot; .tasks: the name begins with a dot; "
+            "secret: hidden; ");
 }
 
 }  // namespace

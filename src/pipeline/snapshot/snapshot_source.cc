@@ -10,22 +10,24 @@
 #include "lucene/lucene.h"
 #include "metadata/metadata.h"
 #include "net/s3.h"
+#include "pipeline/opensearch/index_pattern.h"
+#include "pipeline/snapshot/snapshot_parts.h"
 #include "pipeline/snapshot/snapshot_reader.h"
 
 namespace muster::pipeline {
 namespace {
 
+using lucene::BackingIndices;
 using lucene::Repository;
 using lucene::ShardDirectory;
 using lucene::Snapshot;
 using lucene::SnapshotIndex;
-using lucene::SnapshotState;
 
 // Which part of a snapshot is read.
 struct Selection {
   Snapshot snapshot;
   std::optional<Snapshot> since;  // only changes since then
-  std::string index;              // empty: all
+  std::string indices;            // a pattern; empty: all
   SnapshotChoice documents;
 };
 
@@ -46,7 +48,7 @@ class SnapshotSource : public Source {
       : repository_(std::move(repository)),
         snapshot_(std::move(selection.snapshot)),
         since_(std::move(selection.since)),
-        index_(std::move(selection.index)),
+        pattern_(std::move(selection.indices)),
         documents_(std::move(selection.documents)) {}
 
   bool KeepsTypes() const override { return true; }
@@ -56,22 +58,40 @@ class SnapshotSource : public Source {
   Result<std::vector<Collection>> Collections() override {
     std::vector<Collection> collections;
     for (const std::string& name : snapshot_.indices) {
-      if (index_.empty() ? name.starts_with('.') : name != index_) continue;
+      if (pattern_.IsAll() ? name.starts_with('.') : !pattern_.Names(name)) continue;
       const auto index = repository_.ReadIndex(snapshot_, name);
       if (!index && IsTransient(index.error().code)) return index.error();
       if (!index) {
         collections.push_back({.name = name, .refusal = index.error()});
         continue;
       }
+      if (pattern_.IsAll() && !WhyLeftOut(*index).empty()) continue;
       collections.push_back({.name = name, .metadata = ToJsonText(MetadataOf(*index))});
       if (const Status readable = CheckReadable(*index); !readable) {
         collections.back().refusal = readable.error();
       }
     }
-    if (collections.empty() && !index_.empty()) {
-      MUSTER_TRY(repository_.ReadIndex(snapshot_, index_));  // fails if it is missing
+    if (collections.empty() || pattern_.IsAll()) MUSTER_TRY(AddDataStreams(collections));
+    if (collections.empty() && !pattern_.IsAll()) {
+      MUSTER_TRY(repository_.ReadIndex(snapshot_, pattern_.text()));  // fails if it is missing
     }
+    std::sort(collections.begin(), collections.end(),
+              [](const Collection& a, const Collection& b) { return a.name < b.name; });
     return collections;
+  }
+
+  Result<std::vector<LeftOut>> Unlisted() override {
+    std::vector<LeftOut> left_out;
+    if (!pattern_.IsAll()) return left_out;
+    MUSTER_ASSIGN(const BackingIndices streams, Streams());
+    for (const std::string& name : snapshot_.indices) {
+      const auto stream = streams.find(name);
+      // Listed as what it is part of.
+      if (stream != streams.end() && !stream->second.starts_with('.')) continue;
+      MUSTER_ASSIGN(const std::string why, Why(name));
+      if (!why.empty()) left_out.push_back({name, why});
+    }
+    return left_out;
   }
 
   Result<std::string> GlobalMetadata() override {
@@ -90,6 +110,7 @@ class SnapshotSource : public Source {
         if (body.is_object()) metadata[ours][name] = body;
       }
     }
+    MUSTER_TRY(AddHidden(metadata));
     for (const Json& pipeline : MemberIn(MemberIn(global, "ingest"), "pipeline")) {
       const std::string id = TextIn(pipeline, "id");
       if (!id.empty()) metadata["pipelines"][id] = MemberIn(pipeline, "config");
@@ -141,6 +162,50 @@ class SnapshotSource : public Source {
   }
 
  private:
+  Result<BackingIndices> Streams() const {
+    MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
+    return lucene::BackingIndicesOf(global);
+  }
+
+  // Those that are selected, each with the reason why it cannot be read.
+  Status AddDataStreams(std::vector<Collection>& collections) const {
+    MUSTER_ASSIGN(const BackingIndices streams, Streams());
+    std::set<std::string> names;
+    for (const std::string& index : snapshot_.indices) {
+      const auto found = streams.find(index);
+      if (found == streams.end() || !names.insert(found->second).second) continue;
+      const std::string& name = found->second;
+      if (pattern_.IsAll() ? !name.starts_with('.') : pattern_.Names(name)) {
+        collections.push_back({.name = name, .refusal = IsDataStream(name)});
+      }
+    }
+    return {};
+  }
+
+  Error IsDataStream(const std::string& name) const {
+    return Error{
+        Code::kIncompatible,
+        repository_.name() + ": " + name + " is a data stream, which cannot be migrated whole",
+        "migrate its backing indices as indices, with #.ds-" + name +
+            "-* at the end of the source's URL, or leave it out with --exclude " + name};
+  }
+
+  // Why an index is not listed; empty: it is, or it cannot be read, which is said there.
+  Result<std::string> Why(const std::string& name) const {
+    const auto index = repository_.ReadIndex(snapshot_, name);
+    if (index) return WhyLeftOut(*index);
+    if (IsTransient(index.error().code)) return index.error();
+    return name.starts_with('.') ? index.error().message : std::string();
+  }
+
+  Status AddHidden(Json& metadata) {
+    MUSTER_ASSIGN(const auto left_out, Unlisted());
+    for (const LeftOut& one : left_out) {
+      if (!one.name.starts_with('.')) metadata["hidden"].push_back(one.name);
+    }
+    return {};
+  }
+
   // An index whose documents can be read.
   Result<SnapshotIndex> ReadIndex(const std::string& name) {
     MUSTER_ASSIGN(SnapshotIndex index, repository_.ReadIndex(snapshot_, name));
@@ -281,42 +346,9 @@ class SnapshotSource : public Source {
   const Repository repository_;
   const Snapshot snapshot_;
   const std::optional<Snapshot> since_;
-  const std::string index_;
+  const IndexPattern pattern_;
   const SnapshotChoice documents_;
 };
-
-Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string& wanted) {
-  if (!wanted.empty()) {
-    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(wanted));
-    if (snapshot.state == SnapshotState::kSuccess || snapshot.state == SnapshotState::kPartial) {
-      return snapshot;
-    }
-    return Error{Code::kIncompatible,
-                 repository.name() + ": snapshot " + wanted + " is not complete",
-                 "list complete snapshots with 'muster snapshot list'"};
-  }
-  MUSTER_ASSIGN(const std::vector<Snapshot> oldest_first, repository.ReadSnapshots());
-  const auto newest = std::find_if(
-      oldest_first.rbegin(), oldest_first.rend(),
-      [](const Snapshot& snapshot) { return snapshot.state == SnapshotState::kSuccess; });
-  if (newest != oldest_first.rend()) return *newest;
-  return Error{Code::kNotFound, repository.name() + ": has no complete snapshot",
-               "take one, or name a partial one with snapshot=NAME"};
-}
-
-// The earlier snapshot that a delta starts from.
-Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const std::string& name,
-                                            const Snapshot& snapshot) {
-  if (name.empty()) return std::nullopt;
-  MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
-  // A server's clock has a resolution of about 200 ms: two snapshots may have the same time.
-  if (since.uuid == snapshot.uuid || since.start_ms <= 0 || since.start_ms > snapshot.start_ms) {
-    return Error{Code::kInvalid,
-                 repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,
-                 "since=NAME is the snapshot that was migrated before"};
-  }
-  return since;
-}
 
 Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const Url& url, Env& env) {
   if (url.scheme == "snapshot+s3") {
@@ -358,7 +390,7 @@ Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
                 ChooseSince(repository, url.Param("since").value_or(""), snapshot));
   Selection selection{.snapshot = std::move(snapshot),
                       .since = std::move(since),
-                      .index = url.fragment,
+                      .indices = url.fragment,
                       .documents = {.type = url.Param("type").value_or(""),
                                     .recovery_source = url.Param("recovery_source") == "true"}};
   return std::make_unique<SnapshotSource>(std::move(repository), std::move(selection));

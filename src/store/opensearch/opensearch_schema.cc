@@ -24,6 +24,9 @@ Json IndexFor(const std::string& space, const std::string& id) {
          {{"number_of_shards", 1},
           {"auto_expand_replicas", "0-1"},
           {"refresh_interval", "-1"},
+          // The cluster's templates must not have documents of a store changed.
+          {"default_pipeline", "_none"},
+          {"final_pipeline", "_none"},
           {"translog", {{"durability", "request"}}}}}}},
       {"mappings",
        {{"dynamic", "strict"},
@@ -59,6 +62,18 @@ Result<OpenSearchIndex> IndexOf(const std::string& space, const std::string& nam
   if (index.schema_version > kOpenSearchSchemaVersion) {
     return NewerSchema("index " + name, "namespace '" + space + "'", index.schema_version,
                        kOpenSearchSchemaVersion);
+  }
+  const Json& source = MemberIn(MemberIn(described, "mappings"), "_source");
+  const bool loses_fields = MemberIn(source, "enabled") == false ||
+                            !MemberIn(source, "excludes").empty() ||
+                            !MemberIn(source, "includes").empty();
+  if (loses_fields) {
+    return Error{Code::kIncompatible,
+                 "index " + name +
+                     " does not keep all fields of its documents: a template of the "
+                     "cluster has given it the _source " +
+                     ToJsonText(source),
+                 "change that template, or use another namespace, and delete the index"};
   }
   const Json& settings = MemberIn(MemberIn(described, "settings"), "index");
   index.reads_primaries = TextIn(MemberIn(settings, "replication"), "type") == "SEGMENT";

@@ -400,6 +400,26 @@ TEST_F(OpenSearchStoreTest, ConcurrentFirstOpensShareOneStore) {
   for (const auto& store : stores) EXPECT_TRUE(store->Get("work", "a").value());
 }
 
+TEST_F(OpenSearchStoreTest, TemplatesOfTheClusterDoNotChangeRecords) {
+  const std::string templates = "/_index_template/" + space_;
+  const std::string start =
+      R"({"index_patterns":[")" + space_ + R"(_*"],"priority":200,"template":)";
+  Server().Call("PUT", templates, start + R"({"settings":{"index.final_pipeline":"none-such"}}})");
+  {
+    const auto store = Open();
+    Create(*store, "a");
+    EXPECT_TRUE(store->Get("work", "a").value());
+  }
+  Server().Call("DELETE", Index());
+  Server().Call("PUT", templates, start + R"({"mappings":{"_source":{"excludes":["body"]}}}})");
+  const auto opened = OpenStore(UrlOf(Server().port()), RealEnv());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::kIncompatible);
+  EXPECT_NE(opened.error().message.find(R"({"excludes":["body"]})"), std::string::npos)
+      << opened.error().message;
+  Server().Call("DELETE", templates);
+}
+
 TEST_F(OpenSearchStoreTest, NothingIsRefreshedAutomatically) {
   const auto store = Open();
   const Json settings = ParseJson(Server().Call("GET", Index() + "/_settings"), "answer").value();

@@ -1,0 +1,76 @@
+#include "cli/snapshot_indices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/json.h"
+#include "core/json_fields.h"
+
+namespace muster::cli {
+namespace {
+
+Error OtherIndices(const std::string& snapshot, const std::string& why) {
+  return Error{Code::kConflict, "there is already a snapshot '" + snapshot + "', " + why,
+               "choose another name for the snapshot, or delete that one"};
+}
+
+}  // namespace
+
+Result<SnapshotIndices> SnapshotIndices::Of(net::OpenSearchClient& client,
+                                            const std::vector<std::string>& patterns,
+                                            std::stop_token stop) {
+  std::string path;
+  for (const std::string& pattern : patterns) {
+    path += (path.empty() ? "/" : ",") + net::OpenSearchPath(pattern);
+  }
+  if (path.empty()) path = "/*";
+  // As clusters read the indices of a snapshot.
+  path += "/_settings/index.uuid,index.verified_before_close?expand_wildcards=all";
+  MUSTER_ASSIGN(const Json found, client.SendForJson({.path = path}, std::move(stop)));
+  SnapshotIndices indices;
+  for (const auto& [name, about] : found.items()) {
+    const Json& settings = MemberIn(MemberIn(about, "settings"), "index");
+    const bool is_closed = TextIn(settings, "verified_before_close") == "true";
+    (is_closed ? indices.closed : indices.open).insert(name);
+  }
+  return indices;
+}
+
+std::vector<NotInSnapshot> MissingIn(const std::vector<std::string>& has,
+                                     const SnapshotIndices& wanted) {
+  const std::set<std::string> there(has.begin(), has.end());
+  std::vector<NotInSnapshot> missing;
+  for (const std::string& name : wanted.closed) {
+    if (!there.contains(name)) missing.push_back({name, "closed: open it first"});
+  }
+  for (const std::string& name : wanted.open) {
+    if (!there.contains(name)) missing.push_back({name, "left out by the cluster"});
+  }
+  return missing;
+}
+
+Status CheckSameIndices(net::OpenSearchClient& client, const std::string& snapshot,
+                        const std::vector<std::string>& has, const SnapshotIndices& wanted,
+                        const std::vector<std::string>& patterns, std::stop_token stop) {
+  const std::set<std::string> there(has.begin(), has.end());
+  for (const auto& some : {wanted.open, wanted.closed}) {
+    for (const std::string& name : some) {
+      // Of the system's own, clusters decide what belongs to a snapshot of everything.
+      const bool is_needed = !patterns.empty() || !name.starts_with('.');
+      if (is_needed && !there.contains(name)) {
+        return OtherIndices(snapshot, "without index " + name);
+      }
+    }
+  }
+  const auto is_extra = [&](const std::string& name) { return !wanted.Contains(name); };
+  if (patterns.empty() || std::none_of(there.begin(), there.end(), is_extra)) return {};
+  // What was deleted since may have been selected then.
+  MUSTER_ASSIGN(const SnapshotIndices all, SnapshotIndices::Of(client, {}, std::move(stop)));
+  for (const std::string& name : there) {
+    if (!is_extra(name) || !all.Contains(name)) continue;
+    return OtherIndices(snapshot, "which also has index " + name);
+  }
+  return {};
+}
+
+}  // namespace muster::cli

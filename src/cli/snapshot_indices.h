@@ -1,0 +1,45 @@
+#pragma once
+
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "muster/result.h"
+#include "net/opensearch.h"
+
+namespace muster::cli {
+
+// What a snapshot should have, by the names of indices: those behind aliases and data streams, too.
+struct SnapshotIndices {
+  std::set<std::string> open;
+  std::set<std::string> closed;
+
+  bool empty() const { return open.empty() && closed.empty(); }
+  bool Contains(const std::string& index) const {
+    return open.contains(index) || closed.contains(index);
+  }
+
+  // Those that a cluster has now and that `patterns` select; without patterns, all of them, hidden
+  // ones included.
+  static Result<SnapshotIndices> Of(net::OpenSearchClient& client,
+                                    const std::vector<std::string>& patterns, std::stop_token stop);
+};
+
+// An index that is not in a snapshot, and why.
+struct NotInSnapshot {
+  std::string index;
+  std::string reason;
+};
+
+// Those of `wanted` that a finished snapshot of the indices `has` lacks.
+std::vector<NotInSnapshot> MissingIn(const std::vector<std::string>& has,
+                                     const SnapshotIndices& wanted);
+
+// kConflict: a snapshot of that name exists with other indices than `wanted`, which `patterns`
+// select.
+Status CheckSameIndices(net::OpenSearchClient& client, const std::string& snapshot,
+                        const std::vector<std::string>& has, const SnapshotIndices& wanted,
+                        const std::vector<std::string>& patterns, std::stop_token stop);
+
+}  // namespace muster::cli

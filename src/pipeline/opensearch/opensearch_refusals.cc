@@ -1,0 +1,69 @@
+#include "pipeline/opensearch/opensearch_refusals.h"
+
+#include "core/json_fields.h"
+#include "metadata/metadata.h"
+#include "pipeline/flow/left_out.h"
+#include "pipeline/opensearch/opensearch_target.h"
+
+namespace muster::pipeline {
+namespace {
+
+// Documents of two types may have the same id: in the target one would replace the other.
+std::optional<Error> SeveralTypes(const std::string& place, const std::string& index,
+                                  const Json& mappings) {
+  const auto types = metadata::SplitTypes(mappings);
+  if (types.size() < 2) return std::nullopt;
+  std::string names;
+  for (const auto& one : types) names += (names.empty() ? "" : ", ") + one.type;
+  return Error{Code::kIncompatible,
+               place + ": index " + index + " has documents of the types " + names,
+               "take a snapshot and migrate that type by type, with type=NAME in its URL, or "
+               "leave it out with --exclude " +
+                   index};
+}
+
+}  // namespace
+
+std::optional<Error> RefusalOf(const std::string& place, const std::string& index,
+                               const Json& metadata) {
+  const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
+  // Since Elasticsearch 7.2.
+  if (TextIn(settings, "verified_before_close") == "true") return IsClosed(place, index);
+  // Searches and counts skip it in silence.
+  if (TextIn(settings, "frozen") == "true") {
+    return Error{
+        Code::kIncompatible, place + ": index " + index + " is frozen, and cannot be read",
+        "unfreeze it with POST /" + index + "/_unfreeze, or leave it out with --exclude " + index};
+  }
+  return SeveralTypes(place, index, MemberIn(metadata, "mappings"));
+}
+
+Error IsClosed(const std::string& place, const std::string& index) {
+  return Error{Code::kIncompatible, place + ": index " + index + " is closed, and cannot be read",
+               "open it with POST /" + index + "/_open, or leave it out with --exclude " + index};
+}
+
+Error IsDataStream(const std::string& place, const std::string& name) {
+  return Error{Code::kIncompatible,
+               place + ": " + name + " is a data stream, which cannot be migrated whole",
+               "migrate its backing indices as indices, with /.ds-" + name +
+                   "-* at the end of the source's URL, or leave it out with --exclude " + name};
+}
+
+Error IsPartial(const std::string& place, const std::string& index, const std::string& alias) {
+  return Error{Code::kIncompatible,
+               place + ": alias " + alias + " shows only some documents of index " + index +
+                   ": it has a filter or a routing, which would be ignored",
+               "name the index, " + index +
+                   ", in the source's URL; to copy only some of its documents, add a filter to "
+                   "the transforms"};
+}
+
+std::string WhyUnlisted(const std::string& index, const Json& metadata) {
+  if (IsOurStore(metadata)) return "a Muster store";
+  if (index.starts_with('.')) return kLeftOutForDot;
+  const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
+  return TextIn(settings, "hidden") == "true" ? kLeftOutIfHidden : "not listed; it may be new";
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "muster/result.h"
+
+namespace muster::pipeline {
+
+// Why a source does not read what a cluster has. `place` names the cluster.
+
+// Of an index as GET /NAME shows it; none: it can be read.
+std::optional<Error> RefusalOf(const std::string& place, const std::string& index,
+                               const Json& metadata);
+Error IsClosed(const std::string& place, const std::string& index);
+Error IsDataStream(const std::string& place, const std::string& name);
+Error IsPartial(const std::string& place, const std::string& index, const std::string& alias);
+
+// Of an index that the URL's pattern does not select.
+std::string WhyUnlisted(const std::string& index, const Json& metadata);
+
+}  // namespace muster::pipeline

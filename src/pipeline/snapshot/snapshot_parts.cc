@@ -1,0 +1,50 @@
+#include "pipeline/snapshot/snapshot_parts.h"
+
+#include <algorithm>
+
+#include "pipeline/flow/left_out.h"
+
+namespace muster::pipeline {
+
+using lucene::Repository;
+using lucene::Snapshot;
+using lucene::SnapshotState;
+
+std::string WhyLeftOut(const lucene::SnapshotIndex& index) {
+  if (index.name.starts_with('.')) return kLeftOutForDot;
+  return index.IsHidden() ? kLeftOutIfHidden : "";
+}
+
+Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string& wanted) {
+  if (!wanted.empty()) {
+    MUSTER_ASSIGN(Snapshot snapshot, repository.ReadSnapshot(wanted));
+    if (snapshot.state == SnapshotState::kSuccess || snapshot.state == SnapshotState::kPartial) {
+      return snapshot;
+    }
+    return Error{Code::kIncompatible,
+                 repository.name() + ": snapshot " + wanted + " is not complete",
+                 "list complete snapshots with 'muster snapshot list'"};
+  }
+  MUSTER_ASSIGN(const std::vector<Snapshot> oldest_first, repository.ReadSnapshots());
+  const auto newest = std::find_if(
+      oldest_first.rbegin(), oldest_first.rend(),
+      [](const Snapshot& snapshot) { return snapshot.state == SnapshotState::kSuccess; });
+  if (newest != oldest_first.rend()) return *newest;
+  return Error{Code::kNotFound, repository.name() + ": has no complete snapshot",
+               "take one, or name a partial one with snapshot=NAME"};
+}
+
+Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const std::string& name,
+                                            const Snapshot& snapshot) {
+  if (name.empty()) return std::nullopt;
+  MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
+  // A server's clock has a resolution of about 200 ms: two snapshots may have the same time.
+  if (since.uuid == snapshot.uuid || since.start_ms <= 0 || since.start_ms > snapshot.start_ms) {
+    return Error{Code::kInvalid,
+                 repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,
+                 "since=NAME is the snapshot that was migrated before"};
+  }
+  return since;
+}
+
+}  // namespace muster::pipeline

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lucene/lucene.h"
+#include "muster/result.h"
+
+namespace muster::pipeline {
+
+// Why an index of a snapshot is not migrated unless the source's URL names it; empty: it is.
+std::string WhyLeftOut(const lucene::SnapshotIndex& index);
+
+// The snapshot of this name or, without a name, the newest complete one.
+Result<lucene::Snapshot> ChooseSnapshot(const lucene::Repository& repository,
+                                        const std::string& wanted);
+
+// The earlier snapshot that a delta to `snapshot` starts from; none: `name` is empty.
+Result<std::optional<lucene::Snapshot>> ChooseSince(const lucene::Repository& repository,
+                                                    const std::string& name,
+                                                    const lucene::Snapshot& snapshot);
+
+}  // namespace muster::pipeline
