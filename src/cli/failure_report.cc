@@ -28,4 +28,9 @@ Json ReasonsJson(const std::vector<work::FailureReason>& reasons) {
   return list;
 }
 
+Json CountsJson(const pipeline::Counts& counts) {
+  return {{"read", counts.read},       {"added", counts.added},   {"written", counts.written},
+          {"skipped", counts.skipped}, {"failed", counts.failed}, {"bytes", counts.bytes}};
+}
+
 }  // namespace muster::cli

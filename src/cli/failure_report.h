@@ -13,4 +13,6 @@ void PrintReasons(std::ostream& out, const std::vector<work::FailureReason>& rea
 
 Json ReasonsJson(const std::vector<work::FailureReason>& reasons);
 
+Json CountsJson(const pipeline::Counts& counts);
+
 }  // namespace muster::cli

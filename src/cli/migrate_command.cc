@@ -300,11 +300,11 @@ class MigrateRun {
     if (context_.json) {
       Json list = Json::array();
       for (const Watcher::Outcome& one : watcher.outcomes()) {
-        Json entry = CountsJson(one.counts, one.seconds);
+        Json entry = TimedCountsJson(one.counts, one.seconds);
         entry["collection"] = one.collection;
         list.push_back(std::move(entry));
       }
-      Json report{{"collections", list}, {"total", CountsJson(total, seconds)}};
+      Json report{{"collections", list}, {"total", TimedCountsJson(total, seconds)}};
       if (total.failed > 0) report["reasons"] = ReasonsJson(watcher.reasons());
       if (total.failed > 0) report["dead_letters"] = dead_letters_path_;
       if (!left.incomplete.empty()) report["incomplete"] = left.incomplete;
@@ -345,10 +345,10 @@ class MigrateRun {
     }
   }
 
-  static Json CountsJson(const pipeline::Counts& counts, double seconds) {
-    return {{"read", counts.read},       {"added", counts.added},   {"written", counts.written},
-            {"skipped", counts.skipped}, {"failed", counts.failed}, {"bytes", counts.bytes},
-            {"seconds", seconds}};
+  static Json TimedCountsJson(const pipeline::Counts& counts, double seconds) {
+    Json json = CountsJson(counts);
+    json["seconds"] = seconds;
+    return json;
   }
 
   static void AddRow(Table& table, const std::string& name, const pipeline::Counts& counts,

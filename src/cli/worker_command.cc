@@ -304,9 +304,7 @@ class WorkerCommand {
     if (context_.json) {
       Json collections = Json::object();
       for (const auto& [collection, counts] : tally.sums()) {
-        collections[collection] = {{"read", counts.read},       {"added", counts.added},
-                                   {"written", counts.written}, {"skipped", counts.skipped},
-                                   {"failed", counts.failed},   {"bytes", counts.bytes}};
+        collections[collection] = CountsJson(counts);
       }
       Json json{{"run", worker.run.name},           {"worker", worker.worker},
                 {"all_done", report.all_done},      {"items", tally.items()},
@@ -321,7 +319,9 @@ class WorkerCommand {
                  {"WRITTEN", Table::Align::kRight},
                  {"SKIPPED", Table::Align::kRight},
                  {"FAILED", Table::Align::kRight}});
+    int64_t added = 0;
     for (const auto& [collection, counts] : tally.sums()) {
+      added += counts.added;
       table.AddRow(
           {{collection},
            {std::to_string(counts.read)},
@@ -331,8 +331,6 @@ class WorkerCommand {
     }
     table.Print(context_.out, context_.color);
     PrintLeftOut(context_.out, left_out_);
-    int64_t added = 0;
-    for (const auto& [collection, counts] : tally.sums()) added += counts.added;
     if (added > 0) context_.out << '\n' << AddedText(added) << '\n';
     PrintReasons(context_.out, rest.reasons, context_.color);
     context_.out << "\nrun " << worker.run.name << ": this worker had " << tally.items()

@@ -41,7 +41,7 @@ class Cluster {
     Job job(target, rules_, rules_, {"opensearch", 2, 19}, {});
     return job.Run(
         mode, {{{Kind::kIndex, "books", Json::parse(body)}}},
-        [](const std::string&) { return std::vector<std::string>(); }, [](const Reported&) {}, {});
+        [](const std::string&) { return std::vector<Sample>(); }, [](const Reported&) {}, {});
   }
 
  private:
