@@ -105,8 +105,12 @@ TEST_F(MetadataJob, RenamedObjectsHaveTheirNewNamesInTheTargetOnly) {
   ASSERT_TRUE(reported) << reported.error().ToString();
   EXPECT_EQ(reported->at(0).name, "a");
   EXPECT_EQ(reported->at(0).verdict.name, "new-a");
-  for (const HttpServerRequest& request : server.requests()) EXPECT_EQ(request.target, "/new-a");
-  EXPECT_EQ(server.requests().back().method, "PUT");
+  int created = 0;
+  for (const HttpServerRequest& request : server.requests()) {
+    EXPECT_FALSE(request.target.ends_with("/a")) << request.target;
+    created += request.method == "PUT" && request.target == "/new-a";
+  }
+  EXPECT_EQ(created, 1);
   reported = Run(server, Mode::kEvaluate, {{{Kind::kIndex, "a", body}}}, script);
   ASSERT_TRUE(reported) << reported.error().ToString();
   EXPECT_EQ(sampled_, std::vector<std::string>{"a"});

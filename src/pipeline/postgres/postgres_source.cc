@@ -10,6 +10,7 @@
 #include "pipeline/postgres/postgres_relation.h"
 #include "pipeline/postgres/postgres_session.h"
 #include "pipeline/postgres/postgres_snapshot.h"
+#include "pipeline/table/own_tables.h"
 #include "pipeline/table/row_key.h"
 #include "pipeline/table/table_params.h"
 #include "pipeline/table/table_shape.h"
@@ -61,6 +62,13 @@ class PostgresSource final : public Source {
       collections.push_back({name, MetadataOf(ShapeOfRelation(relation))});
     }
     return collections;
+  }
+
+  Result<std::vector<LeftOut>> Unlisted() override {
+    if (!options_.query.empty() || !options_.fragment.empty()) return std::vector<LeftOut>();
+    MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
+    MUSTER_ASSIGN(const auto names, AllNames(*connection));
+    return OwnTablesOf(names);
   }
 
   Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
@@ -157,6 +165,13 @@ class PostgresSource final : public Source {
       MUSTER_ASSIGN(const sql::PgName name, sql::PgName::Parse(options_.fragment));
       return std::vector<std::string>{name.table};
     }
+    MUSTER_ASSIGN(std::vector<std::string> names, AllNames(connection));
+    std::erase_if(names, IsOwnTable);
+    return names;
+  }
+
+  // Of the schema, with Muster's own.
+  Result<std::vector<std::string>> AllNames(sql::PgConnection& connection) const {
     sql::PgParams params;
     params.Text(options_.schema);
     MUSTER_ASSIGN(
@@ -166,8 +181,8 @@ class PostgresSource final : public Source {
                              "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON"
                              " n.oid = c.relnamespace WHERE n.nspname ="
                              " coalesce(nullif($1, ''), current_schema()) AND c.relkind IN"
-                             " ('r', 'p') AND NOT c.relispartition AND c.relname <>"
-                             " 'muster_progress' ORDER BY c.relname COLLATE \"C\"",
+                             " ('r', 'p') AND NOT c.relispartition"
+                             " ORDER BY c.relname COLLATE \"C\"",
                              false},
             params));
     std::vector<std::string> names;

@@ -66,6 +66,21 @@ class PostgresSourceTest : public testing::PostgresTest {
   }
 };
 
+TEST_F(PostgresSourceTest, MustersTablesAreNotListed) {
+  server_->Exec(
+      "CREATE TABLE t (id bigint PRIMARY KEY); CREATE TABLE muster_transform (task text PRIMARY "
+      "KEY);"
+      "CREATE TABLE muster_task (token text PRIMARY KEY)");
+  const auto source = Open("");
+  const auto collections = source->Collections().value();
+  ASSERT_EQ(collections.size(), 1u);
+  EXPECT_EQ(collections[0].name, "t");
+  const auto unlisted = source->Unlisted().value();
+  ASSERT_EQ(unlisted.size(), 2u);
+  EXPECT_EQ(unlisted[0].name, "muster_task");
+  server_->Exec("DROP TABLE muster_transform, muster_task");
+}
+
 TEST_F(PostgresSourceTest, ValuesAreReadExactly) {
   server_->Exec(
       "CREATE TABLE t (id bigint PRIMARY KEY, n numeric, f float8, ts timestamptz, d date, a "

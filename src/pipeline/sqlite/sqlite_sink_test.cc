@@ -96,6 +96,24 @@ class SqliteSinkTest : public ::testing::Test {
   int64_t epoch_ = 0;
 };
 
+TEST_F(SqliteSinkTest, MustersTablesAreNotListedAsASource) {
+  ASSERT_TRUE(Db()->Execute(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE muster_mine (id INTEGER PRIMARY KEY);"
+      "CREATE TABLE muster_records (key TEXT); CREATE TABLE muster_events (id TEXT);"
+      "CREATE TABLE muster_progress (run TEXT)"));
+  const auto source = OpenSource(Url(""), RealEnv()).value();
+  std::vector<std::string> names;
+  const auto collections = source->Collections().value();
+  for (const Collection& collection : collections) names.push_back(collection.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"muster_mine", "t"}));
+  names.clear();
+  const auto unlisted = source->Unlisted().value();
+  for (const LeftOut& one : unlisted) names.push_back(one.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"muster_events", "muster_records"}));
+  // By its name it can be read.
+  EXPECT_EQ(OpenSource(Url("#muster_records"), RealEnv()).value()->Collections()->size(), 1u);
+}
+
 TEST_F(SqliteSinkTest, WrittenValuesAreReadBack) {
   ASSERT_TRUE(Db()->Execute("CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, j JSON_TEXT, a)"));
   const std::vector<std::string> bodies = {

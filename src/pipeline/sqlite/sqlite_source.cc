@@ -8,6 +8,7 @@
 #include "pipeline/flow/scheme.h"
 #include "pipeline/sqlite/sqlite_reader.h"
 #include "pipeline/sqlite/sqlite_shape.h"
+#include "pipeline/table/own_tables.h"
 #include "pipeline/table/table_params.h"
 #include "sql/sqlite_url.h"
 
@@ -41,6 +42,13 @@ class SqliteSource final : public Source {
       collections.push_back({name, MetadataOf(ShapeOf(table))});
     }
     return collections;
+  }
+
+  Result<std::vector<LeftOut>> Unlisted() override {
+    if (!table_.empty()) return std::vector<LeftOut>();
+    MUSTER_ASSIGN(const auto db, Open());
+    MUSTER_ASSIGN(const auto names, AllNames(*db));
+    return OwnTablesOf(names);
   }
 
   // Table names are case-insensitive.
@@ -119,11 +127,17 @@ class SqliteSource final : public Source {
   }
 
   Result<std::vector<std::string>> Names(sql::SqliteDb& db) const {
+    MUSTER_ASSIGN(std::vector<std::string> names, AllNames(db));
+    if (table_.empty()) std::erase_if(names, IsOwnTable);
+    return names;
+  }
+
+  // With Muster's own.
+  Result<std::vector<std::string>> AllNames(sql::SqliteDb& db) const {
     if (!table_.empty()) return std::vector<std::string>{table_};
     MUSTER_ASSIGN(sql::SqliteStatement select,
                   db.Prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type ="
-                             " 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <>"
-                             " 'muster_progress' ORDER BY name"));
+                             " 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"));
     std::vector<std::string> names;
     while (true) {
       MUSTER_ASSIGN(const bool row, select.Step());
