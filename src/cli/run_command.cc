@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/metered_executor.h"
 #include "cli/run_follower.h"
@@ -158,6 +159,7 @@ class RunCommand {
   }
 
   Result<int> List() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_TRY(Open({}));
     return ListRuns(*engine_, options_.limit, context_);
   }

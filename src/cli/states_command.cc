@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/signals.h"
 #include "cli/states_files.h"
@@ -118,6 +119,7 @@ class StatesRun {
   }
 
   Result<int> List() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_ASSIGN(const Opened opened, Open());
     Table table({{"NAME"}, {"STATUS"}, {"STATE"}, {"STARTED"}, {"DUE"}, {"ERROR"}});
     Json list = Json::array();

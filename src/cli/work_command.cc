@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/pipeline_settings.h"
 #include "cli/signals.h"
@@ -50,6 +51,7 @@ class WorkCommand {
       : options_(options), context_(context) {}
 
   Result<int> Status() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_TRY(Open());
     if (!options_.run.empty()) MUSTER_TRY(OpenRun());
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
@@ -77,6 +79,7 @@ class WorkCommand {
   }
 
   Result<int> List() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_ASSIGN(const std::string run, OpenRun());
     Table table({{"ITEM"},
                  {"STATE"},

@@ -55,6 +55,20 @@ TEST(BadStore, PlainTextPasswordIsRefusedAndNotShown) {
   }
 }
 
+TEST(BadStore, MistypedNameIsNoEmptyStore) {
+  const TempFolder folder;
+  const std::string file = folder / "typo.db";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"list"}, {"work", "status"}, {"work", "list"}, {"states", "list"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--store", "sqlite:" + file});
+    const Outcome outcome = RunMuster(arguments);
+    EXPECT_EQ(NotAClearError(outcome, 1), "") << command.back();
+    EXPECT_NE(outcome.err.find("there is no store at " + file), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(file));
+  }
+}
+
 TEST(BadStore, MissingSqliteFolder) {
   TempFolder folder;
   EXPECT_EQ(NotAClearError(Doctor("sqlite:" + (folder / "none/a.db")), 5), "");
