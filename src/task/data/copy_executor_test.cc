@@ -130,6 +130,7 @@ TEST_F(CopyExecutorTest, StagedFilesArePrivate) {
     call.input["format"] = format;
     Succeed(call);
     EXPECT_EQ(mode(std::string("/User.") + format), perms::owner_read | perms::owner_write);
+    EXPECT_EQ(mode("/User.manifest.json"), perms::owner_read | perms::owner_write);
   }
   EXPECT_EQ(mode(""), perms::owner_all);
 }
