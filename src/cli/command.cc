@@ -15,7 +15,7 @@ namespace {
 
 std::optional<double> NumberIn(const std::string& text) {
   double number = 0;
-  if (!CLI::detail::lexical_cast(text, number) || std::isnan(number)) return std::nullopt;
+  if (!CLI::detail::lexical_cast(text, number) || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 

@@ -37,13 +37,13 @@ Result<std::unique_ptr<Flow>> Flow::Open(const PipelineSettings& settings, const
   std::unique_ptr<Flow> flow(new Flow(env));
   MUSTER_ASSIGN(flow->allowed_, FilterOf(settings.collections));
   MUSTER_ASSIGN(flow->transforms_, LoadTransforms(settings));
+  MUSTER_ASSIGN(flow->limits_, LimitsWatcher::Start(settings, flow->throttle_, env));
   MUSTER_ASSIGN(flow->source_, pipeline::OpenSource(settings.source, env));
   MUSTER_ASSIGN(flow->opened_, pipeline::OpenSink(settings.sink, env));
   if (settings.documents_only) flow->existing_ = std::make_unique<ExistingTargets>(*flow->opened_);
   flow->sink_ = flow->existing_ ? flow->existing_.get() : flow->opened_.get();
   flow->dead_letters_path_ = settings.dead_letters.empty() ? dead_letters : settings.dead_letters;
   MUSTER_ASSIGN(flow->dead_letters_, pipeline::OpenDeadLetters(flow->dead_letters_path_, run));
-  flow->limits_ = std::make_unique<LimitsWatcher>(settings, flow->throttle_, env);
   if (metrics != nullptr)
     flow->metered_ = pipeline::NewMeteredSink(*flow->sink_, run, *metrics, env);
   const pipeline::BatchLimits preferred = flow->sink_->PreferredLimits();

@@ -175,18 +175,28 @@ class LimitsWatcher::Impl {
         throttle_(throttle),
         env_(env) {
     Set(options_);
-    if (path_.empty()) return;
-    Look();
+  }
+
+  // A run that ignored its limits would overload what they protect.
+  Status Start() {
+    if (path_.empty()) return {};
+    MUSTER_ASSIGN(const Limits limits, Read());
+    Change(limits);
     thread_ = std::jthread([this](std::stop_token stop) {
       while (env_.Sleep(kLookAgain, stop)) LogThrown(path_, [this] { Look(); });
     });
+    return {};
   }
 
  private:
-  void Look() {
+  Result<Limits> Read() const {
     std::error_code failed;
-    const bool is_there = std::filesystem::exists(path_, failed);
-    const Result<Limits> limits = is_there ? ReadLimits(path_, options_) : options_;
+    if (!std::filesystem::exists(path_, failed)) return options_;
+    return ReadLimits(path_, options_);
+  }
+
+  void Look() {
+    const Result<Limits> limits = Read();
     if (!limits) {
       const std::string problem = limits.error().ToString();
       if (problem != problem_) Log(Level::kWarning, "limits not changed", {{"error", problem}});
@@ -194,10 +204,14 @@ class LimitsWatcher::Impl {
       return;
     }
     problem_.clear();
-    if (*limits == current_) return;
-    Set(*limits);
+    Change(*limits);
+  }
+
+  void Change(const Limits& limits) {
+    if (limits == current_) return;
+    Set(limits);
     Log(Level::kInfo, "limits changed",
-        {{"docs_per_second", limits->docs_per_second}, {"mb_per_second", limits->mb_per_second}});
+        {{"docs_per_second", limits.docs_per_second}, {"mb_per_second", limits.mb_per_second}});
   }
 
   void Set(const Limits& limits) {
@@ -214,9 +228,15 @@ class LimitsWatcher::Impl {
   std::jthread thread_;
 };
 
-LimitsWatcher::LimitsWatcher(const PipelineSettings& settings, pipeline::Throttle& throttle,
-                             Env& env)
-    : impl_(std::make_unique<Impl>(settings, throttle, env)) {}
+Result<std::unique_ptr<LimitsWatcher>> LimitsWatcher::Start(const PipelineSettings& settings,
+                                                            pipeline::Throttle& throttle,
+                                                            Env& env) {
+  auto impl = std::make_unique<Impl>(settings, throttle, env);
+  MUSTER_TRY(impl->Start());
+  return std::unique_ptr<LimitsWatcher>(new LimitsWatcher(std::move(impl)));
+}
+
+LimitsWatcher::LimitsWatcher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LimitsWatcher::~LimitsWatcher() = default;
 
 }  // namespace muster::cli

@@ -58,17 +58,20 @@ std::string SelectionOf(const PipelineSettings& settings);
 Result<pipeline::CollectionFilter> FilterOf(const CollectionPatterns& patterns);
 
 // Sets a throttle from the options and then, every second while it lives, from the limits file: a
-// YAML map of docs_per_second and mb_per_second. A missing file changes nothing; an invalid one is
-// logged, and the previous limits stay.
+// YAML map of docs_per_second and mb_per_second. A missing file changes nothing; one that becomes
+// invalid is logged, and the previous limits stay.
 class LimitsWatcher {
  public:
-  LimitsWatcher(const PipelineSettings& settings, pipeline::Throttle& throttle, Env& env);
+  // kInvalid: the file is invalid. `throttle` and `env` must outlive it.
+  static Result<std::unique_ptr<LimitsWatcher>> Start(const PipelineSettings& settings,
+                                                      pipeline::Throttle& throttle, Env& env);
   ~LimitsWatcher();
   LimitsWatcher(const LimitsWatcher&) = delete;
   LimitsWatcher& operator=(const LimitsWatcher&) = delete;
 
  private:
   class Impl;
+  explicit LimitsWatcher(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -91,14 +91,13 @@ class RunCommand {
   Result<int> Resume() {
     MUSTER_TRY(Open({}));
     MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
+    plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
+    MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
     if (before.status == RunStatus::kCompleted && !options_.rank && options_.task.empty()) {
-      context_.err << "migration '" << id_ << "' is completed; 'muster retry " << id_
-                   << " --rank N' repeats a part of it\n";
+      SayCompleted(*engine_, id_, resume, context_);
       MUSTER_TRY(Report(before));
       return kNothingToDo;
     }
-    plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
-    MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
     plan::PlanOptions now{.variables = resume.variables, .profile = before.profile};
     now.variables.insert(before.variables.begin(), before.variables.end());
     const std::string& path = resume.path.empty() ? before.path : resume.path;

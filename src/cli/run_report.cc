@@ -27,6 +27,23 @@ Result<int> ReportRun(plan::RunEngine& runs, const RunState& run, store::Store& 
                                                                                   : kDone;
 }
 
+void SayCompleted(plan::RunEngine& runs, const std::string& id, const plan::ResumeOptions& now,
+                  Context& context) {
+  context.err << "migration '" << id << "' is completed";
+  // An error: the plan is gone, or no longer one.
+  const auto changed = runs.Repeats(id, now);
+  if (!changed || changed->empty()) {
+    context.err << "; 'muster retry " << id << " --rank N' repeats a part of it\n";
+    return;
+  }
+  std::string tasks;
+  for (const std::string& task : *changed) tasks += (tasks.empty() ? "" : ", ") + task;
+  const std::string& first = changed->front();
+  context.err << ", but its plan or scripts have changed since: 'muster retry " << id << " --task "
+              << first.substr(first.find('/') + 1) << " --accept-changes' runs again " << tasks
+              << '\n';
+}
+
 Result<int> ShowHistory(plan::RunEngine& runs, const RunState& run, Context& context) {
   MUSTER_ASSIGN(const auto attempts, runs.Attempts(run, true));
   Json all = Json::array();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "cli/context.h"
 #include "muster/result.h"
 #include "muster/runs.h"
@@ -12,6 +14,11 @@ namespace muster::cli {
 // Also shown when a run has ended: its status determines the exit code.
 Result<int> ReportRun(plan::RunEngine& runs, const plan::RunState& run, store::Store& store,
                       Context& context);
+
+// Says that there is nothing to resume or, if the plan or its scripts were edited after the run was
+// completed, what would run again, and how.
+void SayCompleted(plan::RunEngine& runs, const std::string& id, const plan::ResumeOptions& now,
+                  Context& context);
 
 // Every attempt, event by event.
 Result<int> ShowHistory(plan::RunEngine& runs, const plan::RunState& run, Context& context);

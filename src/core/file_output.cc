@@ -1,6 +1,7 @@
 #include "core/file_output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,11 +53,12 @@ class PlainOutput final : public FileOutput {
   uint64_t written_ = 0;
 };
 
+mode_t ModeOf(FileAccess access) { return access == FileAccess::kOwner ? 0600 : 0644; }
+
 }  // namespace
 
 Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path, FileAccess access) {
-  const mode_t mode = access == FileAccess::kOwner ? 0600 : 0644;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, ModeOf(access));
   if (fd < 0) return FileError("create", path, errno);
   return std::make_unique<PlainOutput>(path, fd);
 }
@@ -71,11 +73,15 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status ReplaceFile(const std::string& path, std::string_view content) {
+Status ReplaceFile(const std::string& path, std::string_view content, FileAccess access) {
   const std::string fresh = path + ".new";
   {
-    const Descriptor fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const Descriptor fd(
+        open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, ModeOf(access)));
     if (fd.get() < 0) return FileError("create", fresh, errno);
+    // It may have been left by a process that was killed, with another mode.
+    if (access == FileAccess::kOwner && fchmod(fd.get(), ModeOf(access)) != 0)
+      return FileError("protect", fresh, errno);
     MUSTER_TRY(WriteAll(fd.get(), content, fresh));
     if (fdatasync(fd.get()) != 0) return FileError("sync", fresh, errno);
   }

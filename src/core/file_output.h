@@ -33,7 +33,8 @@ Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 
 // Replaces a small file atomically and durably.
-Status ReplaceFile(const std::string& path, std::string_view content);
+Status ReplaceFile(const std::string& path, std::string_view content,
+                   FileAccess access = FileAccess::kShared);
 
 // Renames a file to its final name in the same folder, durably.
 Status PublishFile(const std::string& from, const std::string& to);

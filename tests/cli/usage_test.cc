@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "cli/program.h"
 #include "core/json.h"
@@ -137,6 +138,8 @@ TEST(Usage, InvalidNumberIsRefusedClearly) {
   const std::vector<std::vector<std::string>> wrong = {
       {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "-1"},
       {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "many"},
+      {"migrate", "csv:a", "jsonl:b", "--docs-per-second", "1e400"},
+      {"migrate", "csv:a", "jsonl:b", "--mb-per-second", "inf"},
       {"migrate", "csv:a", "jsonl:b", "--max-bytes-per-batch", "0"},
       {"worker", "csv:a", "jsonl:b", "--lease", "-1"},
       {"states", "list", "--limit", "0"},
@@ -145,6 +148,24 @@ TEST(Usage, InvalidNumberIsRefusedClearly) {
     const Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(NotAClearError(outcome, 2), "") << arguments[0];
     EXPECT_LT(outcome.err.size(), 200U) << outcome.err;
+  }
+}
+
+// Without its limits a migration could overload what it reads or writes.
+TEST(Usage, InvalidLimitsAreRefusedAtTheStart) {
+  const TempFolder folder;
+  folder.Write("people.jsonl", "{\"n\":1}\n");
+  for (const std::string limits :
+       {"docs_per_second: many\n", "docs_per_second: 1e400\n", "docs_per_minute: 5\n", "[5]\n"}) {
+    const std::string file = folder.Write("limits.yaml", limits);
+    for (const char* command : {"migrate", "worker"}) {
+      const Outcome outcome = RunMuster({command, "jsonl:people.jsonl", "jsonl:out.jsonl",
+                                         "--limits", file, "--store=sqlite:store.db"},
+                                        folder.path());
+      EXPECT_EQ(outcome.exit_code, 2) << command << " " << limits << outcome.err;
+      EXPECT_TRUE(Has(outcome.err, "muster: " + file + ":1:")) << outcome.err;
+      EXPECT_FALSE(std::filesystem::exists(folder / "out.jsonl")) << command << " " << limits;
+    }
   }
 }
 

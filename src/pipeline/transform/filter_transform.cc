@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/decimal.h"
 #include "core/json_scan.h"
 #include "core/number.h"
 #include "core/regex.h"
@@ -13,9 +14,48 @@ bool Contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// A number without an exponent as a double, if that is as exact as its text: doubles tell 15 digits
+// apart, and keep their order.
+std::optional<double> ShortNumber(std::string_view text) {
+  if (text.size() > 15 || text.find_first_of("eE") != std::string_view::npos) return std::nullopt;
+  return ParseNumber<double>(text);
+}
+
+template <class Number>
+struct Bounds {
+  std::optional<Number> above = {};
+  std::optional<Number> at_least = {};
+  std::optional<Number> below = {};
+  std::optional<Number> at_most = {};
+
+  // None: a bound is not a number that `parse` takes.
+  template <class Parse>
+  static std::optional<Bounds> Of(const FieldCondition& condition, const Parse& parse) {
+    Bounds bounds;
+    for (const auto& [text, bound] : {std::pair(&condition.above, &bounds.above),
+                                      std::pair(&condition.at_least, &bounds.at_least),
+                                      std::pair(&condition.below, &bounds.below),
+                                      std::pair(&condition.at_most, &bounds.at_most)}) {
+      if (!*text) continue;
+      *bound = parse(**text);
+      if (!*bound) return std::nullopt;
+    }
+    return bounds;
+  }
+
+  bool AreNone() const { return !above && !at_least && !below && !at_most; }
+
+  bool Hold(const Number& number) const {
+    return (!above || number > *above) && (!at_least || number >= *at_least) &&
+           (!below || number < *below) && (!at_most || number <= *at_most);
+  }
+};
+
 struct Check {
   FieldCondition condition;
   std::optional<Regex> matches;
+  Bounds<Decimal> bounds;
+  std::optional<Bounds<double>> short_bounds;  // if all are short
 
   bool Holds(std::string_view object) const {
     const auto value = condition.path.Find(object);
@@ -30,14 +70,12 @@ struct Check {
   }
 
   bool InBounds(const std::string& text) const {
-    if (!condition.above && !condition.at_least && !condition.below && !condition.at_most) {
-      return true;
+    if (bounds.AreNone()) return true;
+    if (short_bounds) {
+      if (const auto number = ShortNumber(text)) return short_bounds->Hold(*number);
     }
-    const auto number = ParseNumber<double>(text);
-    return number && (!condition.above || *number > *condition.above) &&
-           (!condition.at_least || *number >= *condition.at_least) &&
-           (!condition.below || *number < *condition.below) &&
-           (!condition.at_most || *number <= *condition.at_most);
+    const auto number = Decimal::Parse(text);
+    return number && bounds.Hold(*number);
   }
 };
 
@@ -61,7 +99,12 @@ class Filter final : public Transform {
 Result<std::unique_ptr<Transform>> FilterDocuments(const std::vector<FieldCondition>& conditions) {
   std::vector<Check> checks;
   for (const FieldCondition& condition : conditions) {
-    Check check{condition, std::nullopt};
+    auto bounds = Bounds<Decimal>::Of(condition, Decimal::Parse);
+    if (!bounds) return Error{Code::kInvalid, "a bound must be a number"};
+    Check check{.condition = condition,
+                .matches = std::nullopt,
+                .bounds = *std::move(bounds),
+                .short_bounds = Bounds<double>::Of(condition, ShortNumber)};
     if (!condition.matches.empty()) {
       MUSTER_ASSIGN(check.matches, Regex::Compile(condition.matches));
     }

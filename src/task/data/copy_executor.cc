@@ -81,7 +81,8 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
   MUSTER_ASSIGN(auto found, call.staging.FindAny(call.object));
   if (!found) return found;
   if (found->tenant != call.tenant || found->migration != call.migration) {
-    return Error{Code::kConflict,
+    // Not a conflict, which plans retry: it stays there.
+    return Error{Code::kInvalid,
                  call.staging.Place() + " holds " + call.object + " of tenant '" + found->tenant +
                      "', migration '" + found->migration + "'",
                  "give each migration a staging folder of its own"};

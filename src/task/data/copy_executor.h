@@ -37,8 +37,9 @@ work::WorkTerms CopyTerms();
 // goes on where the copy was, and processes that make the same call share it. Pieces lie in
 // .OBJECT.copy of the folder; those of a folder in S3 in the temporary folder of this machine.
 //
-// Failures: Copy.NotFound (the source has no such object), Copy.Conflict (another migration's
-// folder), Copy.Full, Copy.Unavailable and so on, by what went wrong; States.Timeout.
+// Failures: Copy.NotFound (the source has no such object), Copy.Invalid (another migration's
+// folder), Copy.Conflict (documents changed while they were copied), Copy.Full, Copy.Unavailable
+// and so on, by what went wrong; States.Timeout.
 //
 // With the store "memory:" only this executor can resume a copy.
 std::unique_ptr<states::TaskExecutor> MakeCopyExecutor(Env& env = RealEnv(),

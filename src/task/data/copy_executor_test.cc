@@ -130,6 +130,7 @@ TEST_F(CopyExecutorTest, StagedFilesArePrivate) {
     call.input["format"] = format;
     Succeed(call);
     EXPECT_EQ(mode(std::string("/User.") + format), perms::owner_read | perms::owner_write);
+    EXPECT_EQ(mode("/User.manifest.json"), perms::owner_read | perms::owner_write);
   }
   EXPECT_EQ(mode(""), perms::owner_all);
 }
@@ -240,7 +241,10 @@ TEST_F(CopyExecutorTest, AFolderOfAnotherMigrationIsRefused) {
   Succeed(Call("User"));
   states::TaskCall call = Call("User", "other/1");
   call.input["migration"] = "m-2";
-  EXPECT_EQ(Fail(call).error, "Copy.Conflict");
+  const states::TaskFailure failure = Fail(call);
+  // Plans retry a conflict; that of another migration's folder would only fail again.
+  EXPECT_EQ(failure.error, "Copy.Invalid");
+  EXPECT_NE(failure.cause.find("holds User of tenant"), std::string::npos) << failure.cause;
 }
 
 TEST_F(CopyExecutorTest, WrongParametersAreNamed) {

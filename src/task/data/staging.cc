@@ -194,7 +194,7 @@ Status Staging::Begin(const std::string& object) const {
 Status Staging::Publish(const Manifest& manifest) const {
   const std::string path = PathOf(manifest.object, std::string(kManifest));
   const std::string text = ToJsonText(kTable.ToJson(manifest)) + "\n";
-  if (!bucket_) return ReplaceFile(path, text);
+  if (!bucket_) return ReplaceFile(path, text, FileAccess::kOwner);
   MUSTER_TRY(bucket_->client().WriteFile(manifest.file, folder_ + "/" + manifest.file));
   MUSTER_TRY(KeepFailed(manifest.object));
   return bucket_->client().Write(NameIn(path), text);
