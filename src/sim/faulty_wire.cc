@@ -27,6 +27,7 @@ void MaybeHang(Simulation& sim, const std::stop_token& stop) {
   if (sim.Fires(Fault::kSuspend, 3)) sim.SuspendLater(sim.random().UpTo(time));
   if (deaf) {
     sim.Pass(time);
+    sim.Lasts(nanoseconds(0));  // a pause of the process has prolonged it
   } else {
     sim.Sleep(time, stop);
   }
