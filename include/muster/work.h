@@ -154,8 +154,8 @@ class WorkObserver {
   virtual void Renewed(const WorkItem& /*item*/) {}
   virtual void Split(const WorkItem& /*item*/, const pipeline::Progress& /*progress*/) {}
   virtual void Ended(const WorkItem& /*item*/, ShardOutcome /*outcome*/, const Error* /*why*/) {}
-  // What the worker waits for, and why, as long as none of its items makes progress; empty:
-  // nothing.
+  // What the worker waits for, and why if that is known, as long as none of its items makes
+  // progress; empty: nothing. Calls that do not return are noticed after a few seconds.
   virtual void Waits(const std::string& /*what*/) {}
 };
 

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -18,10 +16,10 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/worker_name.h"
+#include "cli/worker_tally.h"
 #include "core/guard.h"
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "core/mutex.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/work.h"
@@ -54,143 +52,6 @@ std::string DerivedName(const work::RunSpec& spec) {
   return "run-" + Sha256Hex(same).substr(0, 12);
 }
 
-// Sums up and reports what this worker does.
-class Tally final : public work::WorkObserver {
- public:
-  explicit Tally(cli::Progress& progress) : progress_(progress) {}
-
-  void Acquired(const work::WorkItem& item, const muster::pipeline::Progress& from) override {
-    const MutexLock lock(mutex_);
-    items_in_progress_[item.name()] = {from.counts, from.counts, from.counts};
-    progress_.Say(
-        (item.fence().epoch == 1 ? "takes " : "takes over ") + item.name() +
-        (from.position.empty() ? "" : " after " + std::to_string(from.counts.read) + " documents"));
-  }
-
-  void Advanced(const work::WorkItem& item, const muster::pipeline::Progress& progress) override {
-    const MutexLock lock(mutex_);
-    pipeline::Counts& seen = items_in_progress_[item.name()].seen;
-    read_ += progress.counts.read - seen.read;
-    seen = progress.counts;
-    progress_.Update(static_cast<uint64_t>(read_));
-  }
-
-  void Renewed(const work::WorkItem& item) override {
-    const MutexLock lock(mutex_);
-    items_in_progress_[item.name()].durable = item.progress().counts;
-  }
-
-  void Split(const work::WorkItem& item, const muster::pipeline::Progress& /*progress*/) override {
-    progress_.Say("splits off a part of " + item.name());
-  }
-
-  void Ended(const work::WorkItem& item, work::ShardOutcome outcome, const Error* why) override {
-    const MutexLock lock(mutex_);
-    Add(item, outcome);
-    ++items_;
-    progress_.Say(item.name() + ": " + std::string(work::ShardOutcomeName(outcome)) +
-                  (why == nullptr || why->code == Code::kCancelled ? "" : ": " + why->ToString()));
-  }
-
-  void Waits(const std::string& what) override {
-    const MutexLock lock(mutex_);
-    if (what == waits_) return;
-    waits_ = what;
-    ShowNote();
-  }
-
-  // How far the whole run is.
-  void SetRun(const std::string& words) {
-    const MutexLock lock(mutex_);
-    run_ = words;
-    ShowNote();
-  }
-
-  std::map<std::string, pipeline::Counts> sums() const {
-    const MutexLock lock(mutex_);
-    return sums_;
-  }
-  int items() const {
-    const MutexLock lock(mutex_);
-    return items_;
-  }
-
- private:
-  struct InProgress {
-    pipeline::Counts from;     // when it was acquired
-    pipeline::Counts durable;  // at its last checkpoint: what was read since may be read again
-    pipeline::Counts seen;
-  };
-
-  // Only what is recorded as done counts: attempts that were lost are repeated, here or elsewhere.
-  void Add(const work::WorkItem& item, work::ShardOutcome outcome) REQUIRES(mutex_) {
-    const auto found = items_in_progress_.find(item.name());
-    if (found == items_in_progress_.end()) return;
-    const pipeline::Counts from = found->second.from;
-    pipeline::Counts until = found->second.durable;
-    items_in_progress_.erase(found);
-    const pipeline::Counts& stored = item.progress().counts;
-    if (outcome != work::ShardOutcome::kLost && stored.read > until.read) until = stored;
-    if (until == from) return;
-    sums_[item.partition().collection] += {.read = until.read - from.read,
-                                           .written = until.written - from.written,
-                                           .skipped = until.skipped - from.skipped,
-                                           .failed = until.failed - from.failed,
-                                           .bytes = until.bytes - from.bytes,
-                                           .added = until.added - from.added};
-  }
-
-  // A worker that waits reads nothing, so nothing else would show what it waits for.
-  void ShowNote() REQUIRES(mutex_) {
-    progress_.Note(WhatIsWaitedFor() + run_);
-    progress_.Update(static_cast<uint64_t>(read_));
-  }
-
-  std::string WhatIsWaitedFor() const REQUIRES(mutex_) {
-    if (waits_.empty()) return "";
-    return "waiting for " + waits_ + (run_.empty() ? "" : "; ");
-  }
-
-  cli::Progress& progress_;
-  mutable Mutex mutex_;
-  std::string waits_ GUARDED_BY(mutex_);
-  std::string run_ GUARDED_BY(mutex_);
-  std::map<std::string, InProgress> items_in_progress_ GUARDED_BY(mutex_);  // by name
-  std::map<std::string, pipeline::Counts> sums_ GUARDED_BY(mutex_);         // by collection
-  int64_t read_ GUARDED_BY(mutex_) = 0;
-  int items_ GUARDED_BY(mutex_) = 0;
-};
-
-// Shows the whole run's progress, by all workers. Looks rarely enough to cost the store at
-// most a twentieth of its time.
-void FollowRun(store::Store& store, const std::string& run, Env& env, Tally& tally,
-               const std::stop_token& stop) {
-  constexpr milliseconds kPause(5000);
-  const InterruptScope scope(stop);
-  std::optional<std::pair<MonoTime, int64_t>> first;  // documents read at the first look
-  for (std::chrono::nanoseconds pause = kPause; env.Sleep(pause, stop);) {
-    const MonoTime start = env.MonoNow();
-    const auto totals = work::ReadTotals(store, run);
-    pause = std::max<std::chrono::nanoseconds>(kPause, 20 * (env.MonoNow() - start));
-    if (!totals) continue;
-    if (!first) first.emplace(start, totals->counts.read);
-    const double seconds = std::chrono::duration<double>(start - first->first).count();
-    const auto read = static_cast<double>(totals->counts.read - first->second);
-    std::string note = "run: " + std::to_string(totals->done) + " of " +
-                       std::to_string(totals->items) + " items, " +
-                       std::to_string(totals->counts.read);
-    if (totals->documents) {
-      note += " of about " + std::to_string(static_cast<int64_t>(*totals->documents));
-    }
-    note += " documents";
-    const double rate = seconds > 0 ? read / seconds : totals->docs_per_second;
-    if (const auto left = work::TimeLeft(*totals, rate)) {
-      note += ", " + FormatSeconds(static_cast<uint64_t>(left->count()) / 1000) + " left";
-    }
-    tally.SetRun(note);
-  }
-}
-
 class WorkerCommand {
  public:
   WorkerCommand(const WorkerCommandOptions& options, Context& context)
@@ -221,7 +82,7 @@ class WorkerCommand {
     cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
                            [] { return TerminalWidth(STDERR_FILENO); });
     progress.Say("run " + worker.run.name + ", worker " + worker.worker);
-    Tally tally(progress);
+    WorkerTally tally(progress);
     work::MeteredObserver observer(tally, dashboard.metrics(), dashboard.tracer(), context_.env,
                                    worker.run.name, worker.worker);
     std::jthread follower;
@@ -273,7 +134,7 @@ class WorkerCommand {
     return worker;
   }
 
-  static int64_t Failed(const Tally& tally) {
+  static int64_t Failed(const WorkerTally& tally) {
     int64_t failed = 0;
     for (const auto& [collection, counts] : tally.sums()) failed += counts.failed;
     return failed;
@@ -298,7 +159,7 @@ class WorkerCommand {
     return rest;
   }
 
-  void Print(const work::WorkerOptions& worker, const Tally& tally,
+  void Print(const work::WorkerOptions& worker, const WorkerTally& tally,
              const work::WorkerReport& report, const std::string& dead_letters,
              const RunRest& rest) {
     if (context_.json) {

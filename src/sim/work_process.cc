@@ -180,7 +180,7 @@ void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLe
   while (!stop.stop_requested()) {
     options.run.new_incarnation = std::exchange(scene.new_incarnation, false);
     options.run.max_failures = scene.max_failures;
-    const auto ended = work::RunWorker(*scene.store, pipeline, options, observer, stop);
+    const auto ended = work::RunUnwatchedWorker(*scene.store, pipeline, options, observer, stop);
     observer.Returned(!ended.has_value());
     if (ended && ended->all_done) {
       if (!MayGoBackYet(scene)) return;

@@ -12,10 +12,6 @@
 
 namespace muster::work {
 
-// Why the holder of an item stops in good order.
-inline constexpr char kRunIsStopped[] = "the run is stopped";
-inline constexpr char kRunIsRemoved[] = "the run is being removed";
-
 // What the slots of one worker know about a run between two counts of all its items. Thread-safe.
 class FailureEstimate {
  public:

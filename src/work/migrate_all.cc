@@ -13,6 +13,8 @@
 #include "work/error_budget.h"
 #include "work/failure_reasons.h"
 #include "work/target_check.h"
+#include "work/wait_report.h"
+#include "work/worker.h"
 
 namespace muster::work {
 namespace {
@@ -86,9 +88,7 @@ class MigrationWatch final : public WorkObserver {
   }
   void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     const MutexLock lock(mutex_);
-    known_.clear();
-    unanswered_.clear();
-    ShowWait();
+    Report(waits_.Advanced());
     observer_.Advanced(item.partition(), progress);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
@@ -123,31 +123,27 @@ class MigrationWatch final : public WorkObserver {
   // By the engine, which knows why.
   void Waits(const std::string& what) override {
     const MutexLock lock(mutex_);
-    known_ = what;
-    if (what.empty()) unanswered_.clear();
-    ShowWait();
+    Report(waits_.Known(what));
+  }
+  std::string Looked(std::string found) {
+    const MutexLock lock(mutex_);
+    return waits_.Looked(std::move(found));
   }
   void HasNotAnswered(const std::string& what) {
     const MutexLock lock(mutex_);
-    unanswered_ = what;
-    ShowWait();
+    Report(waits_.Unanswered(what));
   }
 
  private:
-  // Repeated while it lasts: nothing else would make the observer show that time passes.
-  void ShowWait() REQUIRES(mutex_) {
-    const std::string& what = known_.empty() ? unanswered_ : known_;
-    const bool waited = std::exchange(waits_, !what.empty());
-    if (waited || waits_) observer_.Waits(what);
+  void Report(const WaitReport::Change& change) REQUIRES(mutex_) {
+    if (change) observer_.Waits(*change);
   }
 
   MigrationObserver& observer_;
   Mutex mutex_;
   Counts counts_ GUARDED_BY(mutex_);                                // of the current collection
   std::map<std::string, int64_t> written_once_ GUARDED_BY(mutex_);  // by collection
-  std::string known_ GUARDED_BY(mutex_);
-  std::string unanswered_ GUARDED_BY(mutex_);
-  bool waits_ GUARDED_BY(mutex_) = false;  // as the observer knows
+  WaitReport waits_ GUARDED_BY(mutex_);
 };
 
 class StandaloneMigration {
@@ -166,7 +162,7 @@ class StandaloneMigration {
         run_("standalone-" + pipeline.env.NewId()),
         store_(store::NewMemoryStore(pipeline.env)),
         targets_(*store_, run_),
-        waits_([this] { return calls_.Look(); },
+        waits_([this] { return observer_.Looked(calls_.Look()); },
                [this](const std::string& what) { observer_.HasNotAnswered(what); }, pipeline.env) {}
 
   Result<Counts> Run() {
@@ -221,7 +217,7 @@ class StandaloneMigration {
         .slots = static_cast<int>(std::min<size_t>(most, std::max(options_.shard_concurrency, 1)))};
     const std::unique_ptr<store::Store> store = store::NewMemoryStore(pipeline_.env);
     MUSTER_TRY(BeginBudget(*store, run_, total_));
-    const auto report = RunWorker(*store, pipeline, options, observer_, stop_);
+    const auto report = RunUnwatchedWorker(*store, pipeline, options, observer_, stop_);
     if (!report || observer_.counts().failed > 0) AddReasons(*store);
     MUSTER_TRY(report);
     if (!report->all_done) return Error{Code::kCancelled, "stopped on request"};

@@ -5,7 +5,6 @@
 #include <functional>
 #include <set>
 
-#include "core/env_wrapper.h"
 #include "core/mutex.h"
 #include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
@@ -13,6 +12,7 @@
 #include "pipeline/flow/wrappers.h"
 #include "support/await.h"
 #include "support/migrate.h"
+#include "support/short_pauses.h"
 
 namespace muster::work {
 namespace {
@@ -136,15 +136,6 @@ class StallingSource final : public pipeline::SourceWrapper {
   const std::function<void()> before_;
 };
 
-// So that a call that takes long is noticed soon.
-class ShortPauses final : public EnvWrapper {
- public:
-  ShortPauses() : EnvWrapper(RealEnv()) {}
-  bool Sleep(std::chrono::nanoseconds duration, std::stop_token stop) override {
-    return inner().Sleep(duration / 1000, std::move(stop));
-  }
-};
-
 class MigrateAllTest : public ::testing::Test {
  protected:
   MigrateAllTest() {
@@ -173,7 +164,7 @@ class MigrateAllTest : public ::testing::Test {
                        [&](const std::string& what) { return what.starts_with("the " + party); });
   }
 
-  ShortPauses env_;
+  testing::ShortPauses env_;
   pipeline::MemorySource source_{30};
   pipeline::MemorySink sink_;
   testing::NoDeadLetters letters_;

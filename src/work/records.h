@@ -81,6 +81,10 @@ inline constexpr char kStoppedHint[] =
     "fix the cause; then write the dead letters again with 'muster work redrive', or allow for them"
     " with a higher --max-failures, and start the workers again";
 
+// Why the holder of an item stops in good order.
+inline constexpr char kRunIsStopped[] = "the run is stopped";
+inline constexpr char kRunIsRemoved[] = "the run is being removed";
+
 struct PageBody {
   std::vector<std::string> items;  // names
 

@@ -1,3 +1,5 @@
+#include "work/worker.h"
+
 #include <functional>
 #include <set>
 
@@ -249,9 +251,9 @@ class Worker {
 
 }  // namespace
 
-Result<WorkerReport> RunWorker(store::Store& store, pipeline::Pipeline& pipeline,
-                               const WorkerOptions& options, WorkObserver& observer,
-                               std::stop_token stop) {
+Result<WorkerReport> RunUnwatchedWorker(store::Store& store, pipeline::Pipeline& pipeline,
+                                        const WorkerOptions& options, WorkObserver& observer,
+                                        std::stop_token stop) {
   return Worker(pipeline, options).Run(store, observer, stop);
 }
 

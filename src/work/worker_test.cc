@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -12,6 +13,8 @@
 #include "pipeline/flow/memory_source.h"
 #include "pipeline/flow/wrappers.h"
 #include "store/backends.h"
+#include "support/await.h"
+#include "support/short_pauses.h"
 #include "work/coordinator.h"
 #include "work/records.h"
 
@@ -41,6 +44,11 @@ class Watcher final : public WorkObserver {
   void Waits(const std::string& what) override {
     std::lock_guard lock(mutex_);
     if (waits.empty() || waits.back() != what) waits.push_back(what);
+  }
+  bool Waited(const std::string& what) {
+    std::lock_guard lock(mutex_);
+    return std::any_of(waits.begin(), waits.end(),
+                       [&](const std::string& one) { return one.starts_with(what); });
   }
 
   std::function<void(const WorkItem&, const pipeline::Progress&)> on_advance;
@@ -209,6 +217,7 @@ class FollowedSource final : public pipeline::SourceWrapper {
   Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
                                                  const std::string& position,
                                                  std::stop_token stop) override {
+    if (before_reading) before_reading();
     if (partition.follows)
       followed = true;
     else if (partition.shard == 0 && followed)
@@ -223,6 +232,7 @@ class FollowedSource final : public pipeline::SourceWrapper {
   }
 
   std::optional<int64_t> count;
+  std::function<void()> before_reading = {};
   std::atomic<bool> followed = false;
   std::atomic<bool> order_kept = true;
 };
@@ -806,6 +816,34 @@ TEST_F(WorkerTest, WorkerReportsWhatItWaitsForWhilePreparing) {
   EXPECT_TRUE(report->all_done);
   EXPECT_EQ(watcher_.waits, (std::vector<std::string>{
                                 "the sink: preparing run 'run': too many clients already", ""}));
+}
+
+TEST_F(WorkerTest, WorkerReportsACallThatDoesNotReturn) {
+  const auto unanswered = [](const std::string& party) {
+    return "the " + party + ", which has not answered for ";
+  };
+  FollowedSource source(source_);
+  source.before_reading = [&] {
+    testing::Await([&] { return watcher_.Waited(unanswered("source")); });
+  };
+  sink_.fail = [&](size_t) -> Status {
+    testing::Await([&] { return watcher_.Waited(unanswered("sink")); });
+    return {};
+  };
+  testing::ShortPauses env;
+  pipeline::Pipeline pipeline{.env = env,
+                              .source = source,
+                              .transforms = *transforms_,
+                              .sink = sink_,
+                              .dead_letters = letters_,
+                              .throttle = throttle_,
+                              .options = pipeline_.options};
+  const auto report = RunWorker(*store_, pipeline, options_, watcher_, stop_.get_token());
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(report->all_done);
+  EXPECT_TRUE(watcher_.Waited(unanswered("source")));
+  EXPECT_TRUE(watcher_.Waited(unanswered("sink")));
+  EXPECT_EQ(watcher_.waits.back(), "");
 }
 
 TEST_F(WorkerTest, PreparationThatWasInterruptedIsContinued) {

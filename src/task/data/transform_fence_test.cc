@@ -12,6 +12,7 @@
 #include "core/wait_watch.h"
 #include "sql/postgres.h"
 #include "sql/sqlite.h"
+#include "support/await.h"
 #include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
@@ -207,6 +208,47 @@ INSTANTIATE_TEST_SUITE_P(Targets, FenceTest, ::testing::Values("Sqlite", "Postgr
                          [](const auto& test) { return test.param; });
 
 class PostgresFenceTest : public FenceTest {};
+
+// What a target has said that it waits for, from any thread.
+class Words {
+ public:
+  void Add(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(what);
+  }
+  std::vector<std::string> All() {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+// Before the transaction too, in which a lock on a row would be waited for.
+TEST_P(PostgresFenceTest, AWaitForALockOnTheTableIsReported) {
+  const auto holder = *sql::PgConnection::Open({.uri = server_->Url()});
+  for (const char* sql : {"BEGIN", "LOCK TABLE s.a"})
+    ASSERT_TRUE(holder->Execute({.name = "", .sql = sql, .writes = false}, sql::PgParams()));
+  Words words;
+  auto target = OpenTransformTarget(url_, RealEnv(), [&](const std::string& what) {
+                  words.Add(what);
+                }).value();
+  ASSERT_FALSE(*target->Take(kFence, {}));
+  auto loaded = std::async(std::launch::async, [&]() -> Status {
+    MUSTER_TRY(LoadOne(*target));
+    return target->Commit("{}");
+  });
+  const auto said = [&] {
+    const auto all = words.All();
+    return !all.empty() && all[0].starts_with("a lock held by process ");
+  };
+  EXPECT_TRUE(testing::Await(said));
+  ASSERT_TRUE(holder->Execute({.name = "", .sql = "ROLLBACK", .writes = false}, sql::PgParams()));
+  EXPECT_TRUE(loaded.get());
+  EXPECT_EQ(words.All().back(), "");
+}
 
 // Like a process that sleeps for longer than its lease, with its transaction open.
 TEST_P(PostgresFenceTest, SessionSleepingInItsTransactionIsTerminated) {

@@ -90,7 +90,9 @@ class PostgresTarget : public TransformTarget {
     return fence_->Take(*connection_, stop);
   }
 
+  // Asks for the table's size, and so waits for its locks.
   Result<TargetTable> Describe(const std::string& schema, const std::string& table) override {
+    StartWatch();
     MUSTER_ASSIGN(const sql::PgTable found, sql::DescribePgTable(*connection_, {schema, table}));
     TargetTable target{.name = schema.empty() ? table : schema + "." + table,
                        .sql = found.sql_name,
@@ -163,11 +165,16 @@ class PostgresTarget : public TransformTarget {
   // found by it and can be terminated.
   Status BeginOnce() {
     if (begun_) return {};
+    StartWatch();
     MUSTER_TRY(Say("BEGIN"));
     begun_ = true;
-    MUSTER_TRY(fence_->Lock(*connection_));
+    return fence_->Lock(*connection_);
+  }
+
+  // With the first statement that may wait for another session, until the load is committed.
+  void StartWatch() {
+    if (watch_) return;
     watch_ = std::make_unique<WaitWatch>([this] { return Blocker(); }, on_wait_, env_);
-    return {};
   }
 
   // Called on the watch's thread, with a connection of its own.
