@@ -286,7 +286,8 @@ TEST_F(FollowerTest, AMarkLiesNoFurtherThanItsCheckpoint) {
   Append("s", 4);
   ASSERT_TRUE(follower->Step({}));  // begins with a page, and does not end it
   ASSERT_TRUE(follower->Flush());
-  for (const SlotState& slot : *model.Slots(kInstance)) {
+  const auto slots = *model.Slots(kInstance);
+  for (const SlotState& slot : slots) {
     EXPECT_GT(slot.position, 0) << slot.slot;
     EXPECT_GT(slot.mark.position, 0) << slot.slot;
     EXPECT_LE(slot.mark.position, slot.position) << slot.slot;
