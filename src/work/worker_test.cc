@@ -746,7 +746,8 @@ TEST_F(WorkerTest, ItemIsReleasedIfTheWorkerEndsForAnotherReason) {
                             .body = ToJsonText(body)};
   const store::Change changes[] = {store::Change::Put(record, store::Due::Unchanged()),
                                    store::Change::Put(newer, store::Due::Never())};
-  for (const store::Written& one : store_->Write(changes).value()) ASSERT_TRUE(one.applied);
+  const auto written = store_->Write(changes).value();
+  for (const store::Written& one : written) ASSERT_TRUE(one.applied);
   const auto report = Run();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kInvalid) << report.error().ToString();

@@ -6,37 +6,39 @@
 namespace muster::pipeline {
 namespace {
 
-constexpr char kOwnTable[] = "a table of Muster: name it at the end of the source's URL";
-constexpr char kProgressTable[] = "muster_progress";
+constexpr std::string_view kSpace = "muster_";
+constexpr std::string_view kProgress = "progress";
+constexpr std::array<std::string_view, 12> kOwn{
+    // a store
+    "records",
+    "schema",
+    // an event log
+    "event_log",
+    "event_log_schema",
+    "events",
+    // read models
+    "checkpoints",
+    "checkpoints_schema",
+    "parked_events",
+    "parked_streams",
+    // a target: of items, of a plan's statements and of its scripts
+    kProgress,
+    "task",
+    "transform",
+};
 
 }  // namespace
 
 bool IsOwnTable(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> kNames{
-      // a store
-      "muster_records",
-      "muster_schema",
-      // an event log, which a namespace may share with one
-      "muster_event_log",
-      "muster_event_log_schema",
-      "muster_events",
-      // read models
-      "muster_checkpoints",
-      "muster_checkpoints_schema",
-      "muster_parked_events",
-      "muster_parked_streams",
-      // a target: of items, of a plan's scripts and of its statements
-      kProgressTable,
-      "muster_task",
-      "muster_transform",
-  };
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return name.starts_with(kSpace) &&
+         std::find(kOwn.begin(), kOwn.end(), name.substr(kSpace.size())) != kOwn.end();
 }
 
 std::vector<LeftOut> OwnTablesOf(const std::vector<std::string>& names) {
   std::vector<LeftOut> own;
   for (const std::string& name : names) {
-    if (IsOwnTable(name) && name != kProgressTable) own.push_back({name, kOwnTable});
+    if (!IsOwnTable(name) || name.substr(kSpace.size()) == kProgress) continue;
+    own.push_back({name, "a table of Muster: name it at the end of the source's URL"});
   }
   return own;
 }
