@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kMaxExponent = 1'000'000'000'000'000'000;
+constexpr int64_t kMaxExponent = 100'000'000'000'000'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -13,7 +13,7 @@ namespace muster {
 class Decimal {
  public:
   // The whole text, in the form that ParseNumber<double> takes: "-1.5e3"; none if it is anything
-  // else. Exponents beyond 10^18 count as 10^18.
+  // else. Exponents beyond 10^17 count as 10^17.
   static std::optional<Decimal> Parse(std::string_view text);
 
   std::strong_ordering operator<=>(const Decimal& other) const;
