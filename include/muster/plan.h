@@ -10,6 +10,7 @@
 #include "muster/json.h"
 #include "muster/result.h"
 #include "muster/store.h"
+#include "muster/task.h"
 #include "muster/version.h"
 
 namespace muster::plan {
@@ -20,9 +21,7 @@ namespace muster::plan {
 // Every function reads its files again. Except for CheckPlan, a plan with problems is kInvalid with
 // one problem per line. Thread-safe.
 
-// The phases of a rank.
-enum class Phase { kExtract, kTransform };
-MUSTER_EXPORT std::string_view NameOf(Phase phase);  // "extract", "transform"
+using muster::Phase;
 
 // What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
 MUSTER_EXPORT std::string KeyOf(Phase phase, const std::string& task);

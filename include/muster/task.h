@@ -43,6 +43,14 @@ constexpr std::string_view NameOf(RunStatus status) {
   return {};
 }
 
+// The phases of a rank of a plan.
+enum class Phase { kExtract, kTransform };
+
+// "extract", "transform"
+constexpr std::string_view NameOf(Phase phase) {
+  return phase == Phase::kExtract ? "extract" : "transform";
+}
+
 }  // namespace muster
 
 namespace muster::states {
@@ -50,7 +58,7 @@ namespace muster::states {
 // The part of a plan that a call is made for.
 struct PlanPart {
   int64_t rank = 0;
-  std::string phase = {};  // "extract" or "transform"; empty: the rank as a whole
+  std::optional<Phase> phase = {};  // none: the rank as a whole
   std::string task = {};
   bool does_task = false;  // it does the task, or begins it; else it looks at one or reports it
 };
