@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
 #include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
@@ -16,9 +15,6 @@ namespace muster::work {
 // The format of the bodies of a run's records, their member `v`. Those written before there were
 // versions have none.
 inline constexpr RecordFormat kFormat{"work", 1};
-
-// Parses a body. kInvalid: a newer version of muster wrote it. `what` names it in messages.
-Result<Json> ParseBody(const std::string& json, std::string_view what);
 
 // The body of a work item's record.
 struct ItemBody {
