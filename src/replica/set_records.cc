@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/record_fields.h"
+#include "store/store.h"
 
 namespace muster::replica {
 namespace {
@@ -325,19 +326,12 @@ int CountAlive(const SetView& view) {
 
 Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known) {
   SetReader reader(set, std::move(known));
-  const std::string prefix = set + "/";
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(std::vector<store::Record> page,
-                  store.Scan(kReplicaKind, prefix, after, store::kMaxBatch));
-    const bool last = page.size() < static_cast<size_t>(store::kMaxBatch);
-    if (!last) after = page.back().key;
-    for (store::Record& record : page) {
-      if (const Status read = reader.Read(record); !read) {
-        return read.error().Within("record '" + record.key + "'");
-      }
+  for (store::RecordScan records(store, kReplicaKind, set + "/");;) {
+    MUSTER_ASSIGN(std::optional<store::Record> record, records.Next());
+    if (!record) return reader.Finish();
+    if (const Status read = reader.Read(*record); !read) {
+      return read.error().Within("record '" + record->key + "'");
     }
-    if (last) return reader.Finish();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/planted_bug.h"
 #include "muster/lease.h"
+#include "store/store.h"
 
 namespace muster::work {
 namespace {
@@ -18,12 +19,10 @@ Error Missing(const std::string& what) {
 
 Result<bool> IsWhole(store::Store& store, const std::string& run, int pages) {
   std::set<std::string> stored;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store.Scan(kWorkKind, run + "/", after, store::kMaxBatch));
-    if (records.empty()) break;
-    after = records.back().key;
-    for (const store::Record& record : records) stored.insert(record.key);
+  for (store::RecordScan items(store, kWorkKind, run + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> item, items.Next());
+    if (!item) break;
+    stored.insert(item->key);
   }
   for (int page = 1; page <= pages; ++page) {
     MUSTER_ASSIGN(const std::optional<store::Record> record,
@@ -155,18 +154,14 @@ Result<bool> RunRoster::AllDoneNow() {
   if (PLANTED_BUG(settled_without_successors)) return true;
   std::set<std::string> done;
   std::set<std::string> needed;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store_.Scan(kWorkKind, run_ + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
-      if (body.state != ItemBody::State::kDone) return false;
-      done.insert(record.key);
-      for (const pipeline::Partition& part : body.Successors())
-        needed.insert(ItemKey(run_, NameOf(part)));
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
-    after = records.back().key;
+  for (store::RecordScan items(store_, kWorkKind, run_ + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> item, items.Next());
+    if (!item) break;
+    MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(item->body));
+    if (body.state != ItemBody::State::kDone) return false;
+    done.insert(item->key);
+    for (const pipeline::Partition& part : body.Successors())
+      needed.insert(ItemKey(run_, NameOf(part)));
   }
   MUSTER_ASSIGN(const std::optional<store::Record> record, store_.Get(kRunKind, run_));
   if (!record) return false;

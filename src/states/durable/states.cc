@@ -19,7 +19,6 @@ namespace muster::states {
 namespace {
 
 constexpr size_t kMaxNameChars = 80;
-constexpr int kScanPage = 100;
 
 Status CheckName(const std::string& name) {
   const bool good = !name.empty() && name.size() <= kMaxNameChars &&
