@@ -13,7 +13,6 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
-#include "muster/version.h"
 
 namespace muster::events {
 

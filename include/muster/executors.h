@@ -7,9 +7,8 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/task.h"
-#include "muster/version.h"
 
 namespace muster::task {
 

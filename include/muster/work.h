@@ -14,7 +14,6 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
-#include "muster/version.h"
 
 namespace muster::work {
 

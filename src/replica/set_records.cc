@@ -43,17 +43,23 @@ constexpr RecordFormat kFormat{kReplicaKind, 1};
 
 constexpr size_t kMaxErrorBytes = 1000;
 
+// Text that is cut off when it is written.
+template <size_t kMost>
+struct AtMost : AsIs {
+  static Json Write(const std::string& text) { return text.substr(0, kMost); }
+};
+
+void PutPartitions(const Generation& from, Json& json, std::string_view name) {
+  json[name] = from.assignment.members.size();
+}
+
 constexpr RecordTable<Generation, 11> kGenerationTable{
     kFormat,
     {{
         Always<Generation, &Generation::number>("generation"),
         Always<Generation, &Generation::phase, ByNameOrDefault<kGenerationPhases>>("phase"),
         Always<Generation, &Generation::strategy, ByNameOrDefault<kStrategies>>("strategy"),
-        {"partitions",
-         [](const Generation& from, Json& json, std::string_view name) {
-           json[name] = from.assignment.members.size();
-         },
-         [](JsonFields&, Generation&, std::string_view) {}},
+        {"partitions", PutPartitions, [](JsonFields&, Generation&, std::string_view) {}},
         Always<Generation, [](auto& one) -> auto& { return one.assignment.members; }>("members"),
         Always<Generation, &Generation::slots>("slots"),
         Always<Generation, [](auto& one) -> auto& { return one.assignment.owners; }>("owners"),
@@ -71,13 +77,7 @@ constexpr RecordTable<MemberState, 10> kMemberTable{
         Always<MemberState, &MemberState::name>("name"),
         Always<MemberState, &MemberState::handled>("handled"),
         Always<MemberState, &MemberState::pause_ms>("pause_ms"),
-        {"error",
-         [](const MemberState& from, Json& json, std::string_view name) {
-           if (!from.error.empty()) json[name] = from.error.substr(0, kMaxErrorBytes);
-         },
-         [](JsonFields& fields, MemberState& to, std::string_view name) {
-           fields.Read(name, to.error);
-         }},
+        Field<MemberState, &MemberState::error, AtMost<kMaxErrorBytes>>("error"),
         Field<MemberState, &MemberState::projections>("projections"),
         Field<MemberState, &MemberState::stopped>("stopped"),
         Field<MemberState, &MemberState::serial>("serial"),
@@ -98,6 +98,12 @@ constexpr RecordTable<DesiredState, 9> kDesiredTable{
         Field<DesiredState, &DesiredState::forgotten>("forgotten"),
     }}};
 
+void TakePosition(JsonFields& fields, Suspect& to, std::string_view name) {
+  int64_t position = 0;
+  fields.Read(name, position);
+  if (position != 0) to.positions.push_back(position);
+}
+
 constexpr RecordTable<Suspect, 6> kSuspectTable{
     kFormat,
     {{
@@ -106,12 +112,7 @@ constexpr RecordTable<Suspect, 6> kSuspectTable{
         Always<Suspect, &Suspect::worker>("worker"),
         Always<Suspect, &Suspect::positions>("positions"),
         // In older records, of a single event.
-        {"position", [](const Suspect&, Json&, std::string_view) {},
-         [](JsonFields& fields, Suspect& to, std::string_view name) {
-           int64_t position = 0;
-           fields.Read(name, position);
-           if (position != 0) to.positions.push_back(position);
-         }},
+        {"position", [](const Suspect&, Json&, std::string_view) {}, TakePosition},
         Always<Suspect, &Suspect::hangs>("hangs"),
     }}};
 

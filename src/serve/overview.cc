@@ -6,7 +6,6 @@
 
 #include "core/json_fields.h"
 #include "muster/work.h"
-#include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 #include "serve/work_view.h"

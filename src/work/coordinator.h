@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "work/circuit.h"
 #include "work/error_budget.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "store/store.h"
 #include "work/item_body.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "store/store.h"
 
 namespace muster::work {

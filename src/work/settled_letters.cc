@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "store/store.h"
 #include "work/records.h"
 

@@ -1,7 +1,7 @@
 #include "plan/compile/state_table.h"
 
 #include "core/record_fields.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "plan/compile/arrangement.h"
 #include "plan/compile/compile.h"
 #include "plan/model/order.h"

@@ -4,7 +4,7 @@
 #include "core/json.h"
 #include "core/number.h"
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "states/durable/child_scan.h"
 #include "states/durable/engine.h"
 #include "states/run/runner.h"

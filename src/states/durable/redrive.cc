@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/number.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "states/durable/child_scan.h"
 #include "states/durable/load_flow.h"
 

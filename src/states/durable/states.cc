@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/sha256.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "states/durable/callbacks.h"
 #include "states/durable/engine.h"
 #include "states/durable/load_flow.h"
