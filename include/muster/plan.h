@@ -48,7 +48,7 @@ MUSTER_EXPORT std::vector<std::string> CheckPlanFile(const std::string& path,
 // Whether this process could use the chosen profile's source, target, staging folder and targets of
 // notifications in a run with these inputs. kInvalid: a secret reference cannot be resolved, or an
 // input adds one, or could change where a URL with one leads. Returns the URL that scripts load
-// into, with references instead of secrets. Empty: there is none, as in an AWS profile, or an input
+// into, with references instead of secrets. Empty: the profile has none, as on AWS, or an input
 // is missing.
 MUSTER_EXPORT Result<std::string> CheckPlanSecrets(
     const std::string& path, const PlanOptions& options,

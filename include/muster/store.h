@@ -167,7 +167,7 @@ struct LeaseTerms {
 
 // The owner of a claimed record: the claimer's name and the first digits of the holder's id, which
 // is new for every claim. A store that went back in time may grant an epoch again, even to another
-// thread of the same process; the owner tells the two apart.
+// thread of the same process; the owner distinguishes the two.
 MUSTER_EXPORT std::string OwnerName(const std::string& name, const std::string& holder);
 
 // The claimer's name in it.

@@ -39,7 +39,7 @@ void ReadMembers(const RecordFields<T, N>& list, JsonFields& fields, T& to) {
   for (const RecordField<T>& field : list) field.read(fields, to, field.name);
 }
 
-// Forms: how the value of a member stands in JSON. Read leaves the value alone if there is none.
+// Forms: how the value of a member is written in JSON. Without a member, Read keeps the value.
 
 struct AsIs {
   template <class V>

@@ -149,7 +149,7 @@ Result<Generation> Generation::FromBody(const std::string& body) {
                   [&](int owner) { return owner >= 0 && owner < count; });
   if (generation.number < 1 || !owned) {
     return Error{Code::kCorrupt,
-                 "the record of a replica set makes no sense: " + body.substr(0, 200)};
+                 "the record of a replica set is inconsistent: " + body.substr(0, 200)};
   }
   return generation;
 }

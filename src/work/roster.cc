@@ -112,7 +112,7 @@ Result<bool> RunRoster::PageSettled(int page) {
     for (const Named& item : items) done_.erase(item.name);
   } while (remembered_);
   done_pages_.insert(page);
-  // For the others' benefit; whether it was written is theirs to find out.
+  // A hint for the others, so a failure does not matter.
   const store::Change change =
       store::Change::Put(store::Record{.kind = kEndKind,
                                        .queue = run_,
@@ -124,8 +124,9 @@ Result<bool> RunRoster::PageSettled(int page) {
 }
 
 // A store may lose its last commits between judging and recording the end, and would then contain
-// the record without what it stands for. So the end is announced, everything is read again, and
-// only then is the announcement confirmed: if it is still there, so is everything done before it.
+// the record without the work that it confirms. So the end is announced, everything is read again,
+// and only then is the announcement confirmed: if it is still there, so is everything done before
+// it.
 Result<bool> RunRoster::End() {
   const std::string key = EndKey(run_, incarnation_);
   const store::Record announced{
