@@ -48,7 +48,7 @@ struct ItemBody {
   // Whether `successor` was split off from this item.
   bool HasSplitOff(const ItemBody& successor) const;
 
-  // Progress, or an operator, starts the counting anew.
+  // Progress, or an operator, resets the counts.
   void ForgetFailures();
 
   // Approximate number of documents left; if unknown, a fraction.

@@ -19,7 +19,7 @@ Result<int64_t> NumberOf(const std::string& change, std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1)
-    return Bad(change, "'" + std::string(text) + "' is no number above 0");
+    return Bad(change, "'" + std::string(text) + "' is not a number above 0");
   return number;
 }
 
