@@ -20,8 +20,6 @@ namespace muster::plan {
 // Every function reads its files again. Except for CheckPlan, a plan with problems is kInvalid with
 // one problem per line. Thread-safe.
 
-using muster::Phase;
-
 // What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
 MUSTER_EXPORT std::string KeyOf(Phase phase, const std::string& task);
 

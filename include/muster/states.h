@@ -46,6 +46,10 @@ constexpr std::string_view NameOf(RunStatus status) {
   return {};
 }
 
+}  // namespace muster
+
+namespace muster::plan {
+
 // The phases of a rank of a plan.
 enum class Phase { kExtract, kTransform };
 
@@ -54,14 +58,14 @@ constexpr std::string_view NameOf(Phase phase) {
   return phase == Phase::kExtract ? "extract" : "transform";
 }
 
-}  // namespace muster
+}  // namespace muster::plan
 
 namespace muster::states {
 
 // The part of a plan that a call is made for.
 struct PlanPart {
   int64_t rank = 0;
-  std::optional<Phase> phase = {};  // none: the rank as a whole
+  std::optional<plan::Phase> phase = {};  // none: the rank as a whole
   std::string task = {};
   bool does_task = false;  // it does the task, or begins it; else it looks at one or reports it
 };

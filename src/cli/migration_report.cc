@@ -211,7 +211,7 @@ std::string TextOf(const plan::AttemptReport& attempt) {
       }
       std::string state(NameOf(task.state));
       for (char& c : state) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      others += ", " + plan::KeyOf(task.phase, task.name) + " " + state;
+      others += ", " + KeyOf(task.phase, task.name) + " " + state;
     }
   }
   if (!attempt.did.ranks.empty())
