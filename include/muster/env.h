@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/version.h"
+#include "muster/result.h"
 
 namespace muster {
 

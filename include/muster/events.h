@@ -13,7 +13,6 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
-#include "muster/version.h"
 
 namespace muster::events {
 
@@ -77,8 +76,8 @@ MUSTER_EXPORT EventMark MarkOf(const Event& event);
 struct EventPage {
   std::vector<Event> events = {};  // in global order
   int64_t read_to = 0;             // nothing requested is missing up to here, now or later
-  // Of the log's last event at or before `read_to`, by the same look at the log: whether the log is
-  // still the one that was read. Position 0: there is none, or a log that does not say.
+  // The log's last event at or before `read_to`, read together with the page: identifies the log.
+  // Position 0: no such event, or a log that does not support this.
   EventMark end = {};
 };
 

@@ -7,9 +7,8 @@
 
 #include "muster/env.h"
 #include "muster/result.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/task.h"
-#include "muster/version.h"
 
 namespace muster::task {
 
@@ -28,7 +27,7 @@ namespace muster::task {
 // docs/guide/tasks.md describes their parameters, results and failures.
 //
 // Copies, statuses and notifications are kept in `store`: usually that of the runs or executions,
-// so that another process can go on with them. The store and `env` must outlive the executor, whose
+// so that another process can continue. The store and `env` must outlive the executor, whose
 // destructor waits up to ten seconds for notifications that were not tried yet.
 //
 //   auto tasks = NewExecutors(*store, RealEnv());

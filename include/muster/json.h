@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "muster/version.h"
+#include "muster/result.h"
 
 namespace muster {
 

@@ -11,7 +11,6 @@
 #include "muster/env.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
-#include "muster/version.h"
 
 namespace muster::pipeline {
 

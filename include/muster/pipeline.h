@@ -13,7 +13,6 @@
 #include "muster/env.h"
 #include "muster/progress.h"
 #include "muster/result.h"
-#include "muster/version.h"
 
 namespace muster::pipeline {
 
@@ -312,7 +311,7 @@ class Sink {
   // written to it, if the sink can tell. Empty: it cannot. kNotFound: the target is gone.
   virtual Result<std::string> Identity(const std::string& /*collection*/) { return std::string(); }
 
-  // As Source::TableId, of a collection's target. Empty also if there is none yet.
+  // As Source::TableId, of a collection's target. Empty also if it does not exist yet.
   virtual Result<std::string> TableId(const std::string& /*collection*/) { return std::string(); }
 
   // How many documents a collection's target has, for sinks in which one replaces another of the

@@ -9,8 +9,8 @@
 #include "muster/env.h"
 #include "muster/json.h"
 #include "muster/result.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/version.h"
 
 namespace muster::plan {
 
@@ -19,10 +19,6 @@ namespace muster::plan {
 //
 // Every function reads its files again. Except for CheckPlan, a plan with problems is kInvalid with
 // one problem per line. Thread-safe.
-
-// The phases of a rank.
-enum class Phase { kExtract, kTransform };
-MUSTER_EXPORT std::string_view NameOf(Phase phase);  // "extract", "transform"
 
 // What runs know a task by: "extract/OBJECT" and "transform/SCRIPT".
 MUSTER_EXPORT std::string KeyOf(Phase phase, const std::string& task);
@@ -50,7 +46,7 @@ MUSTER_EXPORT std::vector<std::string> CheckPlanFile(const std::string& path,
 // Whether this process could use the chosen profile's source, target, staging folder and targets of
 // notifications in a run with these inputs. kInvalid: a secret reference cannot be resolved, or an
 // input adds one, or could change where a URL with one leads. Returns the URL that scripts load
-// into, with references instead of secrets. Empty: there is none, as in an AWS profile, or an input
+// into, with references instead of secrets. Empty: the profile has none, as on AWS, or an input
 // is missing.
 MUSTER_EXPORT Result<std::string> CheckPlanSecrets(
     const std::string& path, const PlanOptions& options,

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "muster/result.h"
-#include "muster/version.h"
 
 namespace muster::pipeline {
 

@@ -16,7 +16,6 @@
 #include "muster/events.h"
 #include "muster/result.h"
 #include "muster/store.h"
-#include "muster/version.h"
 
 namespace muster::replica {
 

@@ -16,9 +16,8 @@
 #include "muster/json.h"
 #include "muster/plan.h"
 #include "muster/result.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/task.h"
-#include "muster/version.h"
 
 namespace muster::plan {
 

@@ -14,7 +14,6 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "muster/store.h"
-#include "muster/version.h"
 
 namespace muster::work {
 
@@ -320,7 +319,7 @@ struct RunRemoval {
 // the holder loses it at its next checkpoint. kNotFound: there is no such run.
 MUSTER_EXPORT Result<RunRemoval> DeleteRun(store::Store& store, const std::string& run, bool force);
 
-// The same, but the run stays and starts anew with the next worker, as another incarnation; a
+// The same, but the run stays and starts over with the next worker, as another incarnation; a
 // worker that is running notices, and takes part. Unlike
 // with RunSpec::new_incarnation, that does not continue from what the sink has: OpenSearch replaces
 // documents by their ids; sinks that keep progress refuse to mix both, as their error explains.
@@ -368,7 +367,7 @@ struct RedriveReport {
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
 // Letters from before such a run was reset, or deleted and started again, are left out, also with
-// `all`: it migrates their documents anew, and they are none of its counts.
+// `all`: it migrates their documents again, and does not count them.
 //
 // A sink with per-document versions gets them in the order of the letters' run, which letters
 // record: a document that the run wrote later, or a later migration, is left alone and counts as

@@ -54,7 +54,7 @@ Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
                             FollowObserver& observer, Env& env, std::stop_token stop);
 
 // Removes the slot and the publications; whether any existed. Following the source again starts
-// anew. kConflict: a process still follows it. Needs only `source` and `name`.
+// over. kConflict: a process still follows it. Needs only `source` and `name`.
 Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& env);
 
 }  // namespace muster::change

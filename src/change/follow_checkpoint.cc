@@ -1,51 +1,39 @@
 #include "change/follow_checkpoint.h"
 
-#include "core/enum_names.h"
-#include "core/json.h"
-#include "core/json_fields.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
 
 namespace muster::change {
 namespace {
-
-constexpr RecordFormat kFormat{"follow_checkpoint", 1};
 
 using Phase = FollowCheckpoint::Phase;
 constexpr EnumNames<Phase, 3> kPhases{
     {{{Phase::kCreating, "creating"}, {Phase::kFollowing, "following"}, {Phase::kEnded, "ended"}}}};
 
-std::string ToText(const FollowCheckpoint& checkpoint) {
-  return ToJsonText({{kVersionField, kFormat.version},
-                     {"phase", kPhases.NameOf(checkpoint.phase)},
-                     {"id", checkpoint.id},
-                     {"tables", checkpoint.tables},
-                     {"system", checkpoint.system.id},
-                     {"timeline", checkpoint.system.timeline},
-                     {"end", sql::PgLsnText(checkpoint.end)},
-                     {"commit", sql::PgLsnText(checkpoint.commit)},
-                     {"changes", checkpoint.changes}});
-}
+// A position in the source's log, as PostgreSQL writes it.
+struct AsLsn {
+  static Json Write(sql::PgLsn lsn) { return sql::PgLsnText(lsn); }
+  static void Read(JsonFields& fields, std::string_view name, sql::PgLsn& lsn) {
+    std::string text;
+    fields.Read(name, text);
+    const auto read = sql::ParsePgLsn(text);
+    if (!read) return fields.Mistake("'" + std::string(name) + "' is not a position");
+    lsn = *read;
+  }
+};
 
-Result<FollowCheckpoint> FromText(const std::string& text, const std::string& stream) {
-  MUSTER_ASSIGN(const Json json, ParseJson(text, stream));
-  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, "the checkpoint in '" + stream + "'"));
-  FollowCheckpoint checkpoint{.id = TextIn(json, "id"),
-                              .system = {TextIn(json, "system"), NumberIn(json, "timeline")},
-                              .changes = NumberIn(json, "changes")};
-  const auto phase = kPhases.Find(TextIn(json, "phase"));
-  const auto end = sql::ParsePgLsn(TextIn(json, "end"));
-  const auto commit = sql::ParsePgLsn(TextIn(json, "commit"));
-  if (!phase || !end || !commit) {
-    return Error{Code::kCorrupt, "the checkpoint in stream '" + stream + "' is malformed"};
-  }
-  for (const auto& [name, oid] : MemberIn(json, "tables").items()) {
-    checkpoint.tables[name] = oid.is_number_integer() ? oid.get<int64_t>() : 0;
-  }
-  checkpoint.phase = *phase;
-  checkpoint.end = *end;
-  checkpoint.commit = *commit;
-  return checkpoint;
-}
+constexpr RecordTable<FollowCheckpoint, 8> kTable{
+    RecordFormat{"follow_checkpoint", 1},
+    {{
+        Named<FollowCheckpoint, &FollowCheckpoint::phase, kPhases>("phase"),
+        Always<FollowCheckpoint, &FollowCheckpoint::id>("id"),
+        Always<FollowCheckpoint, &FollowCheckpoint::tables>("tables"),
+        Always<FollowCheckpoint, [](auto& one) -> auto& { return one.system.id; }>("system"),
+        Always<FollowCheckpoint, [](auto& one) -> auto& { return one.system.timeline; }>(
+            "timeline"),
+        Required<FollowCheckpoint, &FollowCheckpoint::end, AsLsn>("end"),
+        Required<FollowCheckpoint, &FollowCheckpoint::commit, AsLsn>("commit"),
+        Always<FollowCheckpoint, &FollowCheckpoint::changes>("changes"),
+    }}};
 
 }  // namespace
 
@@ -78,13 +66,14 @@ Result<std::optional<FollowCheckpoint>> FollowLog::Read() {
     return Error{Code::kCorrupt, "stream '" + stream_ + "' has lost its last event"};
   }
   version_ = events.front().version;
-  MUSTER_ASSIGN(FollowCheckpoint checkpoint, FromText(events.front().payload, stream_));
+  MUSTER_ASSIGN(FollowCheckpoint checkpoint,
+                kTable.Parse(events.front().payload, "the checkpoint in stream '" + stream_ + "'"));
   return checkpoint;
 }
 
 Status FollowLog::Write(const FollowCheckpoint& checkpoint,
                         std::vector<events::StreamAppend> appends) {
-  const std::string text = ToText(checkpoint);
+  const std::string text = ToJsonText(kTable.ToJson(checkpoint));
   appends.push_back({.stream = stream_,
                      .expected = version_,
                      .events = {{.type = "follow.checkpoint", .payload = text}}});

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/metrics.h"
+#include "muster/states.h"
 #include "net/tracer.h"
-#include "states/states.h"
 
 namespace muster::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/serve_options.h"
 #include "muster/events.h"
 #include "muster/store.h"
-#include "replica/replica.h"
+#include "replica/replica.h"  // IWYU pragma: export
 
 namespace muster::cli {
 

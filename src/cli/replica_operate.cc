@@ -7,7 +7,6 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "core/json.h"
-#include "replica/replica.h"
 
 namespace muster::cli {
 namespace {

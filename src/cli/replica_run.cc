@@ -12,8 +12,6 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/mutex.h"
-#include "replica/replica.h"
-#include "store/store.h"
 
 namespace muster::cli {
 namespace {
@@ -91,7 +89,7 @@ class ReplicaRun {
                       "replica " + open.file.options.set, 0, [] { return TerminalWidth(2); });
     if (earlier) SetEarlier(*earlier);
     DashboardBeside dashboard(context_, "muster replica run", options_.serve);
-    store::MeteredStore store(*open.store, dashboard.metrics(), context_.env);
+    const std::unique_ptr<store::Store> store = dashboard.Metered(*open.store);
     MUSTER_TRY(
         dashboard.Start(open.file.store.value_or(context_.store), *open.store, options_.file));
     MeteredEvents metered(open.file.options.set, dashboard.metrics(), dashboard.tracer(),
@@ -102,7 +100,7 @@ class ReplicaRun {
     const std::string name = options_.name.empty() ? DefaultWorkerName() : options_.name;
     for (int i = 1; i <= options_.workers; ++i) {
       options.worker = options_.workers == 1 ? name : name + "." + std::to_string(i);
-      MUSTER_ASSIGN(auto worker, replica::NewOrchestrator(store, *open.log, open.file.read_model,
+      MUSTER_ASSIGN(auto worker, replica::NewOrchestrator(*store, *open.log, open.file.read_model,
                                                           open.file.projections, options, narrator,
                                                           context_.env));
       workers.push_back(std::move(worker));

@@ -4,7 +4,6 @@
 #include "cli/replica_context.h"
 #include "cli/table.h"
 #include "core/json.h"
-#include "replica/replica.h"
 
 namespace muster::cli {
 namespace {

@@ -18,7 +18,6 @@
 #include "muster/executors.h"
 #include "muster/plan.h"
 #include "muster/runs.h"
-#include "store/store.h"
 
 namespace muster::cli {
 namespace {
@@ -217,7 +216,7 @@ class RunCommand {
   Status Open(const std::optional<std::string>& plan) {
     if (!store_) {
       MUSTER_ASSIGN(opened_, store::OpenStore(context_.store, context_.env));
-      store_ = std::make_unique<store::MeteredStore>(*opened_, dashboard_.metrics(), context_.env);
+      store_ = dashboard_.Metered(*opened_);
       MUSTER_TRY(dashboard_.Start(context_.store, *opened_));
     }
     states::TaskExecutor* executor = executor_.get();

@@ -7,7 +7,6 @@
 #include "cli/signals.h"
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "serve/serve.h"
 
 namespace muster::cli {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "muster/executors.h"
+#include "store/store.h"
 
 namespace muster::cli {
 namespace {
@@ -76,6 +77,10 @@ Status DashboardBeside::Start(const std::string& url, store::Store& store,
   MUSTER_ASSIGN(dashboard_, serve::Dashboard::Start(dashboard, context_.env, metrics_));
   AnnounceDashboard(*dashboard_, dashboard.token_file, false, context_.err);
   return {};
+}
+
+std::unique_ptr<store::Store> DashboardBeside::Metered(store::Store& store) {
+  return std::make_unique<store::MeteredStore>(store, metrics_, context_.env);
 }
 
 }  // namespace muster::cli

@@ -7,7 +7,7 @@
 #include "cli/context.h"
 #include "cli/metered_executor.h"
 #include "core/metrics.h"
-#include "serve/serve.h"
+#include "serve/serve.h"  // IWYU pragma: export
 
 namespace muster::cli {
 
@@ -30,6 +30,9 @@ class DashboardBeside {
   // Does nothing without --serve. `store` is the command's own, opened from `url`; it must outlive
   // this.
   Status Start(const std::string& url, store::Store& store, const std::string& replica_file = "");
+
+  // The store with its calls counted and timed, for the command's own work.
+  std::unique_ptr<store::Store> Metered(store::Store& store);
 
   Metrics& metrics() { return metrics_; }
   net::Tracer& tracer() { return tracer_; }

@@ -7,7 +7,6 @@
 #include "cli/snapshot_tables.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "lucene/lucene.h"
 
 namespace muster::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lucene/lucene.h"
+#include "lucene/lucene.h"  // IWYU pragma: export
 #include "muster/result.h"
 
 namespace muster::cli {

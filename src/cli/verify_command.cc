@@ -113,7 +113,7 @@ Status Add(const std::string& collection, const std::string& target, bool merge,
   if (!merge) {
     return Error{Code::kInvalid,
                  same->Names() + " and '" + collection + "' are both in the sink's " + target +
-                     ", and cannot be told apart there",
+                     ", and cannot be distinguished there",
                  "compare them together with --merge, or those that have a target of their own: "
                  "--include, --exclude"};
   }

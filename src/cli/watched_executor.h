@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/progress.h"
-#include "states/states.h"
+#include "muster/states.h"
 
 namespace muster::cli {
 

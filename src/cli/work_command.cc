@@ -174,7 +174,7 @@ class WorkCommand {
     MUSTER_ASSIGN(const work::RunRemoval removal,
                   work::ResetRun(*store_, options_.run, options_.force, context_.env));
     return Report(removal, {.did = "reset",
-                            .words = "run " + options_.run + " starts anew with the next worker",
+                            .words = "run " + options_.run + " starts over with the next worker",
                             .then = "then it takes part in the new start",
                             .sink = "Empty it before the new start, unless it is a search cluster, "
                                     "which replaces documents by their ids\n"});

@@ -23,7 +23,6 @@
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/work.h"
-#include "store/store.h"
 #include "work/work.h"
 
 namespace muster::cli {
@@ -77,7 +76,7 @@ class WorkerCommand {
       return kNothingToDo;
     }
     MUSTER_ASSIGN(opened, store::OpenStore(context_.store, context_.env));
-    store::MeteredStore store(*opened, dashboard.metrics(), context_.env);
+    const std::unique_ptr<store::Store> store = dashboard.Metered(*opened);
     MUSTER_TRY(dashboard.Start(context_.store, *opened));
     cli::Progress progress(context_.progress, context_.err, context_.env, "documents", 0,
                            [] { return TerminalWidth(STDERR_FILENO); });
@@ -89,17 +88,17 @@ class WorkerCommand {
     if (context_.progress != ProgressMode::kNone) {
       follower = std::jthread([&](const std::stop_token& stop) {
         LogThrown("progress",
-                  [&] { FollowRun(store, worker.run.name, context_.env, tally, stop); });
+                  [&] { FollowRun(*store, worker.run.name, context_.env, tally, stop); });
       });
     }
-    const auto before = work::ReadRun(store, worker.run.name);
-    auto report = work::RunWorker(store, flow->pipeline(), worker, observer, signals.Token());
+    const auto before = work::ReadRun(*store, worker.run.name);
+    auto report = work::RunWorker(*store, flow->pipeline(), worker, observer, signals.Token());
     follower = {};
     progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
     if (report || tally.items() > 0) {
       Print(worker, tally, report ? *report : work::WorkerReport(), flow->dead_letters_path(),
-            report && Failed(tally) == 0 ? RunRest() : RestOf(store, worker.run.name, !report));
+            report && Failed(tally) == 0 ? RunRest() : RestOf(*store, worker.run.name, !report));
     }
     if (!report) return report.error();
     if (!report->quarantined.empty()) return kFailed;

@@ -33,6 +33,10 @@ const Json* JsonFields::Find(std::string_view name) const {
   return found == json_.end() ? nullptr : &*found;
 }
 
+void JsonFields::Require(std::string_view name) {
+  if (Find(name) == nullptr) Mistake("'" + std::string(name) + "' is missing");
+}
+
 void JsonFields::Mistake(std::string words) {
   if (mistake_.empty()) mistake_ = std::move(words);
 }

@@ -43,15 +43,17 @@ class JsonFields {
   // The same for a required member.
   template <class T>
   JsonFields& Need(std::string_view name, T& value) {
-    if (Find(name) == nullptr) Mistake("'" + std::string(name) + "' is missing");
+    Require(name);
     return Read(name, value);
   }
+  void Require(std::string_view name);
 
   const Json* Find(std::string_view name) const;
 
   // Only the first is kept.
   void Mistake(std::string words);
   bool good() const { return mistake_.empty(); }
+  const std::string& mistake() const { return mistake_; }
 
   // kCorrupt: "WHAT is damaged or not Muster's: MISTAKE".
   Status Check(std::string_view what) const;

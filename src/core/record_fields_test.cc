@@ -56,6 +56,61 @@ TEST(RecordFields, ReadsWhatItWritesAndWhatOlderVersionsWrote) {
   EXPECT_EQ(old->colour, Colour::kGreen);
 }
 
+struct Leaf {
+  int64_t size = 0;
+};
+constexpr RecordFields<Leaf, 1> kLeaf{{Required<Leaf, &Leaf::size>("size")}};
+
+struct Tree {
+  int64_t age = 0;
+  std::optional<Colour> colour = {};
+  std::string bytes = {};
+  std::vector<std::string> names = {};
+  Leaf leaf = {};
+  std::optional<Leaf> second = {};
+};
+constexpr RecordTable<Tree, 6> kTree{
+    RecordFormat{"tree", 1},
+    {{Always<Tree, &Tree::age>("age"), Field<Tree, &Tree::colour, ByName<kColours>>("colour"),
+      Field<Tree, &Tree::bytes, Escaped>("bytes"), Always<Tree, &Tree::names, Escaped>("names"),
+      Required<Tree, &Tree::leaf, Nested<kLeaf>>("leaf"),
+      Field<Tree, &Tree::second, Nested<kLeaf>>("second")}}};
+
+TEST(RecordFields, HaveForms) {
+  EXPECT_EQ(ToJsonText(kTree.Members({})), R"({"age":0,"names":[],"leaf":{"size":0}})");
+  const std::string text = R"({"v":1,"age":3,"colour":"green","bytes":"%FF","names":["a%25","b"],)"
+                           R"("leaf":{"size":1},"second":{"size":0}})";
+  const Tree tree{.age = 3,
+                  .colour = Colour::kGreen,
+                  .bytes = "\xff",
+                  .names = {"a%", "b"},
+                  .leaf = {.size = 1},
+                  .second = Leaf()};
+  EXPECT_EQ(ToJsonText(kTree.ToJson(tree)), text);
+  const auto again = kTree.Parse(text, "it");
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(ToJsonText(kTree.ToJson(*again)), text);
+  EXPECT_EQ(again->bytes, "\xff");
+  EXPECT_TRUE(kTree.Parse(R"({"leaf":{"size":1}})", "it")) << "the others may be missing";
+}
+
+TEST(RecordFields, ReportMistakesInTheirForms) {
+  const auto wrong = [](const std::string& members) {
+    const auto read = kTree.Parse("{" + members + "}", "it");
+    return read
+               ? std::string()
+               : read.error().message.substr(std::string("it is damaged or not Muster's: ").size());
+  };
+  EXPECT_EQ(wrong(R"("age":1)"), "'leaf' is missing");
+  EXPECT_EQ(wrong(R"("leaf":{})"), "in 'leaf' 'size' is missing");
+  EXPECT_EQ(wrong(R"("leaf":1)"), "in 'leaf' it is not an object");
+  EXPECT_EQ(wrong(R"("leaf":{"size":1},"second":{"size":"x"})"),
+            "in 'second' 'size' is not an integer in range");
+  EXPECT_EQ(wrong(R"("leaf":{"size":1},"bytes":"%zz")"), "'bytes' is damaged");
+  EXPECT_EQ(wrong(R"("leaf":{"size":1},"names":["%zz"])"), "'names' is damaged");
+  EXPECT_EQ(wrong(R"("leaf":{"size":1},"colour":"blue")"), "'colour' cannot be 'blue'");
+}
+
 TEST(RecordFields, RefusesANewerVersionByNameAndNumber) {
   const auto newer = kTable.Parse(R"({"v":3,"shape":"unknown"})", "the thing 'x'");
   ASSERT_FALSE(newer);

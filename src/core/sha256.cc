@@ -19,13 +19,26 @@ std::string Hex(std::string_view bytes) {
   return hex;
 }
 
+Result<std::string> HashHex(std::string_view algorithm, std::string_view bytes) {
+  const EVP_MD* digest = nullptr;
+  if (algorithm == "MD5") digest = EVP_md5();
+  if (algorithm == "SHA-1") digest = EVP_sha1();
+  if (algorithm == "SHA-256") digest = EVP_sha256();
+  if (algorithm == "SHA-384") digest = EVP_sha384();
+  if (algorithm == "SHA-512") digest = EVP_sha512();
+  if (digest == nullptr)
+    return Error{Code::kInvalid, "Unknown hash algorithm: " + std::string(algorithm)};
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash;
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), hash.data(), &size, digest, nullptr) != 1)
+    return Error{Code::kInternal, "OpenSSL refuses to compute " + std::string(algorithm)};
+  return Hex({reinterpret_cast<const char*>(hash.data()), size});
+}
+
 std::string Sha256Hex(std::string_view bytes) {
-  std::array<char, 32> digest;
-  const int done =
-      EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()),
-                 nullptr, EVP_sha256(), nullptr);
-  assert(done == 1);
-  return Hex({digest.data(), digest.size()});
+  const Result<std::string> hash = HashHex("SHA-256", bytes);
+  assert(hash);
+  return *hash;
 }
 
 struct Sha256::State {

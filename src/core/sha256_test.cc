@@ -10,6 +10,14 @@ TEST(Sha256, MatchesTheStandardsDigests) {
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(HashHex, KnowsTheAlgorithmsOfAwsAndJsonata) {
+  EXPECT_EQ(*HashHex("SHA-256", "abc"), Sha256Hex("abc"));
+  EXPECT_EQ(*HashHex("SHA-1", "abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(HashHex("SHA-384", "")->size(), 96U);
+  EXPECT_EQ(HashHex("SHA-512", "")->size(), 128U);
+  EXPECT_EQ(HashHex("sha-256", "abc").error().code, Code::kInvalid);
+}
+
 TEST(Sha256, PiecesHaveTheDigestOfTheWhole) {
   Sha256 digest;
   digest.Add("a");

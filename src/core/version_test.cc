@@ -1,4 +1,4 @@
-#include "muster/version.h"
+#include "muster/result.h"
 
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ struct CreatedIndex {
   std::vector<std::string> added;    // by its templates, harmless
 };
 
-// Creates an index, unless the cluster's templates add something harmful: then there is none, and
+// Creates an index, unless the cluster's templates add something harmful: then none is created, and
 // kInvalid says what they add. kConflict: it was created concurrently.
 Result<CreatedIndex> CreateIndex(Target& target, const RuleSet& rules, const std::string& name,
                                  const Json& body);

@@ -52,7 +52,7 @@ bool DropSetting(Kind kind, const std::string& name, Json& body) {
   return ContentOf(kind, body)["settings"].erase(name) > 0;
 }
 
-// Deletes it whatever happens, also on an interrupt.
+// Deletes it in any case, also after an interrupt.
 template <class Action>
 class AtEnd {
  public:
@@ -68,7 +68,7 @@ class AtEnd {
   Action action_;
 };
 
-// Names under which nothing is found: what is only tried must not take part in anything.
+// Names that no query finds: trial objects must not take part in anything.
 void HideAliases(const std::string& index, Json& body) {
   if (!body.contains("aliases")) return;
   Json hidden = Json::object();

@@ -68,8 +68,8 @@ class Target {
   const ClusterVersion version_;
 };
 
-// The version of a cluster that gets metadata. If it does not say, that of a current OpenSearch:
-// some services have no GET /.
+// The version of a cluster that gets metadata. A current OpenSearch if it does not
+// say: some services have no GET /.
 Result<ClusterVersion> VersionOf(net::OpenSearchClient& client);
 
 // Whether an error says that the cluster will not have an object, ever.

@@ -1,8 +1,6 @@
 #include "replica/definitions.h"
 
-#include "core/json.h"
-#include "core/json_fields.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
 #include "core/sha256.h"
 #include "replica/operations.h"
 
@@ -11,7 +9,13 @@ namespace {
 
 constexpr char kKind[] = "replica-definition";
 constexpr size_t kHashLength = 12;
-constexpr RecordFormat kFormat{kKind, 1};  // those without a version have the same fields
+
+struct Definition {
+  std::string text = {};
+};
+// Those without a version have the same fields.
+constexpr RecordTable<Definition, 1> kTable{
+    RecordFormat{kKind, 1}, {{Required<Definition, &Definition::text>("definition")}}};
 
 std::string KeyOf(const std::string& set, const std::string& projection, const std::string& hash) {
   return set + "/" + projection + "/" + hash;
@@ -30,8 +34,7 @@ Status KeepDefinition(store::Store& store, const std::string& set, const Project
   store::Record record{.kind = kKind,
                        .queue = kReplicaQueue,
                        .key = KeyOf(set, projection.name(), hash),
-                       .body = ToJsonText(Json{{kVersionField, kFormat.version},
-                                               {"definition", projection.Definition()}})};
+                       .body = ToJsonText(kTable.ToJson({.text = projection.Definition()}))};
   if (record.body.size() > store::kMaxBodyBytes) {
     return Error{Code::kInvalid,
                  "the definition of projection '" + projection.name() + "' is larger than " +
@@ -57,13 +60,8 @@ Result<std::shared_ptr<Projection>> ProjectionBy(store::Store& store, const std:
     return Error{Code::kCorrupt, "definition " + hash + " of projection '" + projection->name() +
                                      "' is not in the store"};
   }
-  std::string definition;
-  Json json = Json::parse(stored->body, nullptr, /*throws=*/false);
-  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, "record '" + key + "'"));
-  JsonFields fields(std::move(json));
-  fields.Need("definition", definition);
-  MUSTER_TRY(fields.Check("record '" + key + "'"));
-  return projection->WithDefinition(definition);
+  MUSTER_ASSIGN(const Definition definition, kTable.Parse(stored->body, "record '" + key + "'"));
+  return projection->WithDefinition(definition.text);
 }
 
 Result<std::string> AdoptedHash(store::Store& store, const std::string& set,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "muster/lease.h"
 #include "muster/replica.h"
 #include "muster/store.h"
 #include "replica/set_records.h"

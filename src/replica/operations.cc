@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "replica/definitions.h"
 #include "replica/log_identity.h"
 

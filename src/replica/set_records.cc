@@ -2,24 +2,124 @@
 
 #include <algorithm>
 
-#include "core/json_fields.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
+#include "store/store.h"
 
 namespace muster::replica {
 namespace {
 
-constexpr std::string_view kPhaseNames[] = {"pending",  "ready",   "running",
-                                            "stopping", "stopped", "dead"};
+using Phase = MemberState::Phase;
+
+constexpr EnumNames<Generation::Phase, 2> kGenerationPhases{{{
+    {Generation::Phase::kPreparing, "preparing"},
+    {Generation::Phase::kRunning, "running"},
+}}};
+constexpr EnumNames<Strategy, 2> kStrategies{{{
+    {Strategy::kRecreate, "recreate"},
+    {Strategy::kIncremental, "incremental"},
+}}};
+constexpr EnumNames<Phase, 6> kPhases{{{
+    {Phase::kPending, "pending"},
+    {Phase::kReady, "ready"},
+    {Phase::kRunning, "running"},
+    {Phase::kStopping, "stopping"},
+    {Phase::kStopped, "stopped"},
+    {Phase::kDead, "dead"},
+}}};
+
+// An enum that keeps its default under any other name.
+template <const auto& kNames>
+struct ByNameOrDefault : ByName<kNames> {
+  template <class V>
+  static void Read(JsonFields& fields, std::string_view name, V& value) {
+    std::string text;
+    fields.Read(name, text);
+    if (const auto known = kNames.Find(text)) value = *known;
+  }
+};
 
 // Of all records of a set. Those without a version are of format 0, which has the same fields.
 constexpr RecordFormat kFormat{kReplicaKind, 1};
 
-// Missing fields keep their defaults: older versions wrote fewer. `what`: "the record of a worker".
-Result<JsonFields> Fields(const std::string& body, std::string_view what) {
-  Json json = Json::parse(body, nullptr, /*throws=*/false);
-  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, what));
-  return JsonFields(std::move(json));
+constexpr size_t kMaxErrorBytes = 1000;
+
+// Text that is cut off when it is written.
+template <size_t kMost>
+struct AtMost : AsIs {
+  static Json Write(const std::string& text) { return text.substr(0, kMost); }
+};
+
+void PutPartitions(const Generation& from, Json& json, std::string_view name) {
+  json[name] = from.assignment.members.size();
 }
+
+constexpr RecordTable<Generation, 11> kGenerationTable{
+    kFormat,
+    {{
+        Always<Generation, &Generation::number>("generation"),
+        Always<Generation, &Generation::phase, ByNameOrDefault<kGenerationPhases>>("phase"),
+        Always<Generation, &Generation::strategy, ByNameOrDefault<kStrategies>>("strategy"),
+        {"partitions", PutPartitions, [](JsonFields&, Generation&, std::string_view) {}},
+        Always<Generation, [](auto& one) -> auto& { return one.assignment.members; }>("members"),
+        Always<Generation, &Generation::slots>("slots"),
+        Always<Generation, [](auto& one) -> auto& { return one.assignment.owners; }>("owners"),
+        Always<Generation, &Generation::projections>("projections"),
+        Always<Generation, &Generation::reason>("reason"),
+        Always<Generation, &Generation::since_ms>("since_ms"),
+        Field<Generation, &Generation::orphans>("orphans"),
+    }}};
+
+constexpr RecordTable<MemberState, 10> kMemberTable{
+    kFormat,
+    {{
+        Named<MemberState, &MemberState::phase, kPhases>("state"),
+        Always<MemberState, &MemberState::generation>("generation"),
+        Always<MemberState, &MemberState::name>("name"),
+        Always<MemberState, &MemberState::handled>("handled"),
+        Always<MemberState, &MemberState::pause_ms>("pause_ms"),
+        Field<MemberState, &MemberState::error, AtMost<kMaxErrorBytes>>("error"),
+        Field<MemberState, &MemberState::projections>("projections"),
+        Field<MemberState, &MemberState::stopped>("stopped"),
+        Field<MemberState, &MemberState::serial>("serial"),
+        Field<MemberState, &MemberState::busy>("busy"),
+    }}};
+
+constexpr RecordTable<DesiredState, 9> kDesiredTable{
+    kFormat,
+    {{
+        Always<DesiredState, &DesiredState::paused>("paused"),
+        Always<DesiredState, &DesiredState::active>("active"),
+        Always<DesiredState, &DesiredState::versions>("versions"),
+        Always<DesiredState, &DesiredState::held>("held"),
+        Always<DesiredState, &DesiredState::dropping>("dropping"),
+        Always<DesiredState, &DesiredState::highest>("highest"),
+        Always<DesiredState, &DesiredState::definitions>("definitions"),
+        Always<DesiredState, &DesiredState::touched>("touched"),
+        Field<DesiredState, &DesiredState::forgotten>("forgotten"),
+    }}};
+
+void TakePosition(JsonFields& fields, Suspect& to, std::string_view name) {
+  int64_t position = 0;
+  fields.Read(name, position);
+  if (position != 0) to.positions.push_back(position);
+}
+
+constexpr RecordTable<Suspect, 6> kSuspectTable{
+    kFormat,
+    {{
+        Always<Suspect, &Suspect::projection>("projection"),
+        Always<Suspect, &Suspect::version>("version"),
+        Always<Suspect, &Suspect::worker>("worker"),
+        Always<Suspect, &Suspect::positions>("positions"),
+        // In older records, of a single event.
+        {"position", [](const Suspect&, Json&, std::string_view) {}, TakePosition},
+        Always<Suspect, &Suspect::hangs>("hangs"),
+    }}};
+
+struct Scale {
+  int workers = 0;
+};
+constexpr RecordTable<Scale, 1> kScaleTable{kFormat, {{Always<Scale, &Scale::workers>("workers")}}};
 
 }  // namespace
 
@@ -37,58 +137,24 @@ std::string SuspectKey(const std::string& set, const std::string& projection, in
   return set + "/suspect/" + projection + "/" + std::to_string(version) + "/" + worker;
 }
 
-std::string_view PhaseName(Generation::Phase phase) {
-  return phase == Generation::Phase::kRunning ? "running" : "preparing";
-}
+std::string_view PhaseName(Generation::Phase phase) { return kGenerationPhases.NameOf(phase); }
 
-std::string Generation::ToBody() const {
-  Json json{{kVersionField, kFormat.version},
-            {"generation", number},
-            {"phase", PhaseName(phase)},
-            {"strategy", strategy == Strategy::kIncremental ? "incremental" : "recreate"},
-            {"partitions", assignment.members.size()},
-            {"members", assignment.members},
-            {"slots", slots},
-            {"owners", assignment.owners},
-            {"projections", projections},
-            {"reason", reason},
-            {"since_ms", since_ms}};
-  if (!orphans.empty()) json["orphans"] = orphans;
-  return ToJsonText(json);
-}
+std::string Generation::ToBody() const { return ToJsonText(kGenerationTable.ToJson(*this)); }
 
 Result<Generation> Generation::FromBody(const std::string& body) {
-  constexpr std::string_view kWhat = "the record of a replica set";
-  Generation generation;
-  std::string phase, strategy;
-  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
-  fields.Read("generation", generation.number)
-      .Read("phase", phase)
-      .Read("strategy", strategy)
-      .Read("slots", generation.slots)
-      .Read("members", generation.assignment.members)
-      .Read("owners", generation.assignment.owners)
-      .Read("projections", generation.projections)
-      .Read("orphans", generation.orphans)
-      .Read("reason", generation.reason)
-      .Read("since_ms", generation.since_ms);
-  MUSTER_TRY(fields.Check(kWhat));
-  generation.phase = phase == PhaseName(Phase::kRunning) ? Phase::kRunning : Phase::kPreparing;
-  generation.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
+  MUSTER_ASSIGN(Generation generation, kGenerationTable.Parse(body, "the record of a replica set"));
   const auto count = static_cast<int>(generation.assignment.members.size());
   const bool owned =
       std::all_of(generation.assignment.owners.begin(), generation.assignment.owners.end(),
                   [&](int owner) { return owner >= 0 && owner < count; });
   if (generation.number < 1 || !owned) {
     return Error{Code::kCorrupt,
-                 "the record of a replica set makes no sense: " + body.substr(0, 200)};
+                 "the record of a replica set is inconsistent: " + body.substr(0, 200)};
   }
   return generation;
 }
 
-std::string_view PhaseName(MemberState::Phase phase) {
-  return kPhaseNames[static_cast<size_t>(phase)];
-}
+std::string_view PhaseName(MemberState::Phase phase) { return kPhases.NameOf(phase); }
 
 std::string StoppedName(const std::string& projection, int version) {
   return projection + "@" + std::to_string(version);
@@ -99,43 +165,10 @@ bool MemberState::ReadyFor(int64_t wanted) const {
   return phase == Phase::kReady || phase == Phase::kRunning;
 }
 
-std::string MemberState::ToBody() const {
-  Json json{{kVersionField, kFormat.version},
-            {"state", PhaseName(phase)},
-            {"generation", generation},
-            {"name", name},
-            {"handled", handled},
-            {"pause_ms", pause_ms}};
-  if (!error.empty()) json["error"] = error.substr(0, 1000);
-  if (!projections.empty()) json["projections"] = projections;
-  if (!stopped.empty()) json["stopped"] = stopped;
-  if (!serial.empty()) json["serial"] = serial;
-  if (busy) json["busy"] = true;
-  return ToJsonText(json);
-}
+std::string MemberState::ToBody() const { return ToJsonText(kMemberTable.ToJson(*this)); }
 
 Result<MemberState> MemberState::FromBody(const std::string& body) {
-  constexpr std::string_view kWhat = "the record of a worker";
-  MemberState member;
-  std::string phase;
-  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
-  fields.Read("state", phase)
-      .Read("generation", member.generation)
-      .Read("name", member.name)
-      .Read("handled", member.handled)
-      .Read("pause_ms", member.pause_ms)
-      .Read("error", member.error)
-      .Read("projections", member.projections)
-      .Read("stopped", member.stopped)
-      .Read("serial", member.serial)
-      .Read("busy", member.busy);
-  MUSTER_TRY(fields.Check(kWhat));
-  const auto* const found = std::find(std::begin(kPhaseNames), std::end(kPhaseNames), phase);
-  if (found == std::end(kPhaseNames)) {
-    return Error{Code::kCorrupt, "a worker's state '" + phase + "' is not known"};
-  }
-  member.phase = static_cast<Phase>(found - std::begin(kPhaseNames));
-  return member;
+  return kMemberTable.Parse(body, "the record of a worker");
 }
 
 std::string DesiredState::Definition(int version) const {
@@ -143,61 +176,18 @@ std::string DesiredState::Definition(int version) const {
   return found == definitions.end() ? "" : found->second;
 }
 
-std::string DesiredState::ToBody() const {
-  Json json{{kVersionField, kFormat.version},
-            {"paused", paused},
-            {"active", active},
-            {"versions", versions},
-            {"held", held},
-            {"dropping", dropping},
-            {"highest", highest},
-            {"definitions", definitions},
-            {"touched", touched}};
-  if (forgotten) json["forgotten"] = true;
-  return ToJsonText(json);
-}
+std::string DesiredState::ToBody() const { return ToJsonText(kDesiredTable.ToJson(*this)); }
 
 Result<DesiredState> DesiredState::FromBody(const std::string& body) {
-  constexpr std::string_view kWhat = "the record of a projection";
-  DesiredState desired;
-  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
-  fields.Read("paused", desired.paused)
-      .Read("active", desired.active)
-      .Read("versions", desired.versions)
-      .Read("held", desired.held)
-      .Read("dropping", desired.dropping)
-      .Read("highest", desired.highest)
-      .Read("definitions", desired.definitions)
-      .Read("touched", desired.touched)
-      .Read("forgotten", desired.forgotten);
-  MUSTER_TRY(fields.Check(kWhat));
+  MUSTER_ASSIGN(DesiredState desired, kDesiredTable.Parse(body, "the record of a projection"));
   for (const int version : desired.versions) desired.highest = std::max(desired.highest, version);
   return desired;
 }
 
-std::string Suspect::ToBody() const {
-  return ToJsonText(Json{{kVersionField, kFormat.version},
-                         {"projection", projection},
-                         {"version", version},
-                         {"worker", worker},
-                         {"positions", positions},
-                         {"hangs", hangs}});
-}
+std::string Suspect::ToBody() const { return ToJsonText(kSuspectTable.ToJson(*this)); }
 
 Result<Suspect> Suspect::FromBody(const std::string& body) {
-  constexpr std::string_view kWhat = "the record of suspect events";
-  Suspect suspect;
-  int64_t position = 0;  // in older records, for a single event
-  MUSTER_ASSIGN(JsonFields fields, Fields(body, kWhat));
-  fields.Read("projection", suspect.projection)
-      .Read("version", suspect.version)
-      .Read("worker", suspect.worker)
-      .Read("positions", suspect.positions)
-      .Read("position", position)
-      .Read("hangs", suspect.hangs);
-  MUSTER_TRY(fields.Check(kWhat));
-  if (position != 0) suspect.positions.push_back(position);
-  return suspect;
+  return kSuspectTable.Parse(body, "the record of suspect events");
 }
 
 std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int version) const {
@@ -216,9 +206,7 @@ std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int
   return events;
 }
 
-std::string ScaleBody(int workers) {
-  return ToJsonText(Json{{kVersionField, kFormat.version}, {"workers", workers}});
-}
+std::string ScaleBody(int workers) { return ToJsonText(kScaleTable.ToJson({.workers = workers})); }
 
 std::set<std::string> SetView::Serialized() const {
   std::set<std::string> names;
@@ -311,12 +299,8 @@ class SetReader {
   }
 
   Status ReadScale(const store::Record& record) {
-    int most = 0;
-    constexpr std::string_view kWhat = "the scale of a replica set";
-    MUSTER_ASSIGN(JsonFields fields, Fields(record.body, kWhat));
-    fields.Read("workers", most);
-    MUSTER_TRY(fields.Check(kWhat));
-    if (most > 0) view_.scale = most;
+    MUSTER_ASSIGN(const Scale scale, kScaleTable.Parse(record.body, "the scale of a replica set"));
+    if (scale.workers > 0) view_.scale = scale.workers;
     return {};
   }
 
@@ -343,19 +327,12 @@ int CountAlive(const SetView& view) {
 
 Result<SetView> ReadSet(store::Store& store, const std::string& set, SetView known) {
   SetReader reader(set, std::move(known));
-  const std::string prefix = set + "/";
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(std::vector<store::Record> page,
-                  store.Scan(kReplicaKind, prefix, after, store::kMaxBatch));
-    const bool last = page.size() < static_cast<size_t>(store::kMaxBatch);
-    if (!last) after = page.back().key;
-    for (store::Record& record : page) {
-      if (const Status read = reader.Read(record); !read) {
-        return read.error().Within("record '" + record.key + "'");
-      }
+  for (store::RecordScan records(store, kReplicaKind, set + "/");;) {
+    MUSTER_ASSIGN(std::optional<store::Record> record, records.Next());
+    if (!record) return reader.Finish();
+    if (const Status read = reader.Read(*record); !read) {
+      return read.error().Within("record '" + record->key + "'");
     }
-    if (last) return reader.Finish();
   }
 }
 

@@ -27,6 +27,54 @@ TEST(SetRecords, UnversionedBodiesAreRead) {
   EXPECT_EQ(suspect->positions, std::vector<int64_t>{4});
 }
 
+// Writes `record`, and again what is read from that.
+template <class Record>
+void ExpectText(const Record& record, const std::string& text) {
+  EXPECT_EQ(record.ToBody(), text);
+  const auto read = Record::FromBody(text);
+  ASSERT_TRUE(read) << read.error().ToString();
+  EXPECT_EQ(read->ToBody(), text);
+}
+
+// Released versions read and write these bytes.
+TEST(SetRecords, AreWrittenAsInReleases) {
+  ExpectText(Generation{.number = 3,
+                        .phase = Generation::Phase::kRunning,
+                        .strategy = Strategy::kIncremental,
+                        .slots = 2,
+                        .assignment = {.members = {"a"}, .owners = {0, 0}},
+                        .projections = {"p"},
+                        .orphans = {1},
+                        .reason = "why",
+                        .since_ms = 5},
+             R"({"v":1,"generation":3,"phase":"running","strategy":"incremental","partitions":1,)"
+             R"("members":["a"],"slots":2,"owners":[0,0],"projections":["p"],"reason":"why",)"
+             R"("since_ms":5,"orphans":[1]})");
+  ExpectText(MemberState{.phase = MemberState::Phase::kStopped, .generation = 3, .name = "a"},
+             R"({"v":1,"state":"stopped","generation":3,"name":"a","handled":0,"pause_ms":0})");
+  ExpectText(MemberState{.handled = 7,
+                         .error = "e",
+                         .pause_ms = 1,
+                         .projections = {"p"},
+                         .stopped = {"p@1"},
+                         .serial = {"q"},
+                         .busy = true},
+             R"({"v":1,"state":"pending","generation":0,"name":"","handled":7,"pause_ms":1,)"
+             R"("error":"e","projections":["p"],"stopped":["p@1"],"serial":["q"],"busy":true})");
+  ExpectText(DesiredState{.definitions = {{"1", "hash"}}},
+             R"({"v":1,"paused":false,"active":1,"versions":[1],"held":[],"dropping":[],)"
+             R"("highest":1,"definitions":{"1":"hash"},"touched":0})");
+  ExpectText(Suspect{.projection = "p", .worker = "w", .positions = {4}, .hangs = 1},
+             R"({"v":1,"projection":"p","version":1,"worker":"w","positions":[4],"hangs":1})");
+  EXPECT_EQ(ScaleBody(2), R"({"v":1,"workers":2})");
+}
+
+TEST(SetRecords, NamesOfNoPhaseAreDamage) {
+  EXPECT_EQ(MemberState::FromBody(R"({"state":"odd"})").error().code, Code::kCorrupt);
+  EXPECT_EQ(MemberState::FromBody("{}").error().code, Code::kCorrupt);
+  EXPECT_EQ(Generation::FromBody(R"({"generation":1})")->strategy, Strategy::kRecreate);
+}
+
 template <class T>
 void ExpectRefused(const Result<T>& read, const std::string& name) {
   ASSERT_FALSE(read);

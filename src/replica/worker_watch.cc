@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "replica/worker.h"
 
 namespace muster::replica {

@@ -1,8 +1,5 @@
 #include "script/jsonata.h"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <cstdint>
 
 #include "core/mutex.h"
@@ -20,19 +17,9 @@ Result<std::string> HashForScript(std::string_view request) {
   const size_t newline = request.find('\n');
   const std::string_view algorithm = request.substr(0, newline);
   const std::string_view text = request.substr(newline + 1);
-  const EVP_MD* digest = nullptr;
-  if (algorithm == "MD5") digest = EVP_md5();
-  if (algorithm == "SHA-1") digest = EVP_sha1();
-  if (algorithm == "SHA-256") digest = EVP_sha256();
-  if (algorithm == "SHA-384") digest = EVP_sha384();
-  if (algorithm == "SHA-512") digest = EVP_sha512();
-  if (digest == nullptr) return std::string();
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), bytes.data(), &size, digest, nullptr) != 1) {
-    return Error{Code::kInternal, "OpenSSL refuses to compute " + std::string(algorithm)};
-  }
-  return Hex({reinterpret_cast<const char*>(bytes.data()), size});
+  Result<std::string> hash = HashHex(algorithm, text);
+  if (!hash && hash.error().code == Code::kInvalid) return std::string();
+  return hash;
 }
 
 std::string TextOf(const Jsonata::Bindings& bindings) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "muster/work.h"
-#include "replica/replica.h"
 #include "serve/migration_driver.h"
 #include "serve/overview.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/enum_names.h"
 #include "core/signature.h"
 #include "serve/merge_patch.h"
 
@@ -10,8 +11,17 @@ namespace {
 
 constexpr size_t kMaxExamples = 20;
 
+constexpr EnumNames<FailureKind, 6> kKinds{{{
+    {FailureKind::kDeadLetter, "dead_letter"},
+    {FailureKind::kItem, "item"},
+    {FailureKind::kStore, "store"},
+    {FailureKind::kStream, "stream"},
+    {FailureKind::kTask, "task"},
+    {FailureKind::kWorker, "worker"},
+}}};
+
 Json ToJson(const Failure& failure) {
-  Json json{{"kind", failure.kind}, {"name", failure.name}};
+  Json json{{"kind", kKinds.NameOf(failure.kind)}, {"name", failure.name}};
   if (!failure.store.empty()) json["store"] = failure.store;
   if (!failure.run.empty()) json["run"] = failure.run;
   json["error"] = failure.error;
@@ -51,9 +61,11 @@ Json FailureGroups::Largest(size_t most) const {
   Json json = Json::object();
   for (const auto* entry : sorted) {
     const auto& [signature, group] = *entry;
+    Json kinds = Json::object();
+    for (const auto& [kind, count] : group.kinds) kinds[kKinds.NameOf(kind)] = count;
     Json one{{"signature", signature},
              {"count", group.count},
-             {"kinds", group.kinds},
+             {"kinds", std::move(kinds)},
              {"examples", Json::array()}};
     for (const Failure& failure : group.examples) one["examples"].push_back(ToJson(failure));
     AppendMember(json, signature, std::move(one));

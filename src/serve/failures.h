@@ -10,8 +10,11 @@
 
 namespace muster::serve {
 
+// What has failed.
+enum class FailureKind { kDeadLetter, kItem, kStore, kStream, kTask, kWorker };
+
 struct Failure {
-  std::string kind;  // task, item, stream, worker, dead_letter, store
+  FailureKind kind = FailureKind::kTask;
   std::string store = {};
   std::string run = {};
   std::string name;
@@ -34,7 +37,7 @@ class FailureGroups {
  private:
   struct Group {
     int64_t count = 0;
-    std::map<std::string, int64_t> kinds;
+    std::map<FailureKind, int64_t> kinds;
     std::vector<Failure> examples;
   };
   int64_t total_ = 0;

@@ -6,7 +6,6 @@
 
 #include "core/json_fields.h"
 #include "muster/work.h"
-#include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 #include "serve/work_view.h"
@@ -83,7 +82,7 @@ FailureGroups Overview::Collect(Json& work) {
     if (status) status = AddWorkSummaries(store, tallies_.at(store.number), work, groups);
     if (status) status = CollectReplicas(store, groups);
     if (!status) {
-      groups.Add({.kind = "store",
+      groups.Add({.kind = FailureKind::kStore,
                   .store = store.number,
                   .name = store.url,
                   .error = status.error().ToString(),
@@ -113,7 +112,7 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
         if (last == nullptr) continue;
         const plan::CaughtError& failure = last->failure;
         reported = true;
-        groups.Add({.kind = "task",
+        groups.Add({.kind = FailureKind::kTask,
                     .store = store.number,
                     .run = run.id,
                     .name = task.Key(),
@@ -125,7 +124,7 @@ Status Overview::CollectMigrations(const SiteStore& store, FailureGroups& groups
     }
     if (reported || (run.status != RunStatus::kFailed && run.status != RunStatus::kUnreadable))
       continue;
-    groups.Add({.kind = "task",
+    groups.Add({.kind = FailureKind::kTask,
                 .store = store.number,
                 .run = run.id,
                 .name = run.id,
@@ -143,7 +142,7 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
     const auto view = replica::ReadSet(*store.store, set);
     if (!view) {
       if (view.error().code != Code::kCorrupt) return view.error();
-      groups.Add({.kind = "worker",
+      groups.Add({.kind = FailureKind::kWorker,
                   .store = store.number,
                   .run = set,
                   .name = set,
@@ -153,7 +152,7 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
     }
     for (const auto& [id, member] : view->members) {
       if (member.state.error.empty()) continue;
-      groups.Add({.kind = "worker",
+      groups.Add({.kind = FailureKind::kWorker,
                   .store = store.number,
                   .run = set,
                   .name = member.state.name.empty() ? id : member.state.name,
@@ -170,7 +169,7 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
       MUSTER_ASSIGN(const auto parked,
                     replica->model->Parked({set, projection, desired.active}, slots));
       for (const replica::ParkedStream& stream : parked) {
-        groups.Add({.kind = "stream",
+        groups.Add({.kind = FailureKind::kStream,
                     .store = store.number,
                     .run = set,
                     .name = projection + "/" + stream.stream,
@@ -212,7 +211,7 @@ void Overview::CollectLetters(const Json& work, FailureGroups& groups) {
       if (count == 0) continue;
       if (most != left.end()) most->second -= count;
       const LetterHead& example = file.examples.at(signature);
-      groups.Add({.kind = "dead_letter",
+      groups.Add({.kind = FailureKind::kDeadLetter,
                   .run = file.run,
                   .name = example.collection + "/" + example.id,
                   .error = example.error,

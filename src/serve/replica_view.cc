@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/mutex.h"
-#include "replica/replica.h"
 #include "serve/merge_patch.h"
 #include "serve/offers.h"
 

@@ -7,7 +7,6 @@
 #include "core/json.h"
 #include "core/mutex.h"
 #include "muster/result.h"
-#include "replica/replica.h"
 #include "serve/series.h"
 #include "serve/site.h"
 

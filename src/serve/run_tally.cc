@@ -11,7 +11,7 @@ namespace {
 void AddFailure(const SiteStore& store, const std::string& run, const work::ItemInfo& item,
                 FailureGroups& failures) {
   if (item.error.empty() || item.state == work::ItemInfo::State::kDone) return;
-  failures.Add({.kind = "item",
+  failures.Add({.kind = FailureKind::kItem,
                 .store = store.number,
                 .run = run,
                 .name = item.name,

@@ -11,8 +11,8 @@
 #include "muster/result.h"
 #include "muster/states.h"
 #include "muster/store.h"
-#include "plan/plan.h"
-#include "replica/replica.h"
+#include "plan/plan.h"        // IWYU pragma: export
+#include "replica/replica.h"  // IWYU pragma: export
 
 namespace muster::serve {
 

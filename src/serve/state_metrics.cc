@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/metrics.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::serve {
 namespace {

@@ -154,7 +154,7 @@ Status AddWorkSummaries(const SiteStore& store, RunTallies& tallies, Json& into,
   for (const RunTallies::Run& run : runs) {
     const std::string& name = run.info.name;
     if (!run.info.unreadable.empty()) {
-      failures.Add({.kind = "item",
+      failures.Add({.kind = FailureKind::kItem,
                     .store = store.number,
                     .run = name,
                     .name = name,

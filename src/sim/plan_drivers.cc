@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 
 namespace muster::sim {
 namespace {

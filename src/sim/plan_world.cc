@@ -2,7 +2,6 @@
 
 #include "core/append_once.h"
 #include "core/json_fields.h"
-#include "plan/plan.h"
 #include "states/states.h"
 
 namespace muster::sim {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/task.h"
+#include "muster/states.h"
 #include "plan/plan.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"

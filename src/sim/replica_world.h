@@ -44,7 +44,7 @@ class ReplicaWorld final : public Workload {
   bool AllDone();
   bool AllDone(int version);
   std::map<std::string, replica::ParkedStream> Parked(int version);
-  // Null: there is none, or it cannot be read. Valid until others are asked for.
+  // Null: not found, or unreadable. Valid until the next call.
   const replica::Generation* Current();
   const replica::MemberState* StateOf(const std::string& id);
   void Violate(const std::string& invariant, std::string message);

@@ -30,7 +30,7 @@ void SimFiles::File::WriteOut(size_t count) {
   for (const Range& range : dirty) {
     const size_t length = std::min(count, range.end - range.begin);
     if (length == 0) break;
-    // What lies before it and was not written is a hole.
+    // Unwritten bytes before it are a hole.
     if (disk.size() < range.begin + length) disk.resize(range.begin + length, '\0');
     disk.replace(range.begin, length, bytes, range.begin, length);
     count -= length;
@@ -165,14 +165,14 @@ std::string SimFiles::OnDisk(const std::string& path) const {
 
 int SimFiles::Sync(Opened& opened) {
   File& file = *opened.file;
-  // One failure is seldom alone.
+  // Failures come in bursts.
   fails_ = sim_.Fires(Fault::kFailedSync, fails_ ? 2 : 8);
   if (fails_) {
     Random& random = sim_.RandomOf(Fault::kFailedSync);
     const auto dirty = static_cast<int64_t>(file.Unsynced());
     file.WriteOut(static_cast<size_t>(random.OneIn(3) ? dirty : random.Between(0, dirty)));
     ++file.failed_syncs;
-    // A disk that fails is one that a machine may fail with.
+    // A failing disk may take the machine down.
     if (random.OneIn(3) && sim_.Fires(Fault::kPowerLoss, 2))
       LosePowerAfter(random.UpTo(kDyingDisk));
   } else {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::sim {
 

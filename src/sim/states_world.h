@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/json_fields.h"
-#include "muster/task.h"
+#include "muster/states.h"
 #include "sim/faulty_store.h"
 #include "sim/faulty_wire.h"
 #include "sim/parsed.h"

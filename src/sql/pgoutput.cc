@@ -50,7 +50,7 @@ class Cursor {
     return kEpoch + std::chrono::floor<std::chrono::milliseconds>(since);
   }
 
-  // A count of parts of at least `bytes` each: a larger one cannot be true.
+  // A count of parts of at least `bytes` each: a larger one is invalid.
   size_t Count(int64_t count, size_t bytes) {
     if (count >= 0 && static_cast<size_t>(count) <= rest_.size() / bytes) {
       return static_cast<size_t>(count);

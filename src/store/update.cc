@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/backoff.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 
 namespace muster::store {
 namespace {

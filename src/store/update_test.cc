@@ -1,4 +1,4 @@
-#include "muster/lease.h"
+#include "muster/store.h"
 
 #include <gtest/gtest.h>
 

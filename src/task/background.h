@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "muster/result.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::task {
 

@@ -1,7 +1,6 @@
 #include "muster/executors.h"
 
 #include "sql/duckdb.h"
-#include "states/states.h"
 #include "task/aws/aws_executor.h"
 #include "task/call/exec_executor.h"
 #include "task/call/http_executor.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "muster/result.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::task {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <stop_token>
 
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::task {
 

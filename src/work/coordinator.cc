@@ -8,6 +8,7 @@
 #include "core/planted_bug.h"
 #include "core/timestamp.h"
 #include "pipeline/pipeline.h"
+#include "store/store.h"
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
@@ -116,15 +117,11 @@ class Joining {
   Result<int64_t> StartMs() const {
     MUSTER_ASSIGN(const WallTime now, store_.Now());
     int64_t start_ms = now.time_since_epoch().count();
-    for (std::string after;;) {
-      MUSTER_ASSIGN(const std::vector<store::Record> runs,
-                    store_.Scan(kRunKind, "", after, store::kMaxBatch));
-      for (const store::Record& run : runs) {
-        const auto body = RunBody::FromJson(run.body);
-        if (body) start_ms = std::max(start_ms, body->since_ms + 1);
-      }
-      if (runs.size() < static_cast<size_t>(store::kMaxBatch)) return start_ms;
-      after = runs.back().key;
+    for (store::RecordScan runs(store_, kRunKind, "");;) {
+      MUSTER_ASSIGN(const std::optional<store::Record> run, runs.Next());
+      if (!run) return start_ms;
+      const auto body = RunBody::FromJson(run->body);
+      if (body) start_ms = std::max(start_ms, body->since_ms + 1);
     }
   }
 
@@ -261,23 +258,19 @@ Result<bool> WorkCoordinator::IsItsTurn(const pipeline::Partition& follower) {
   if (prefix.size() > store::kMaxKeyBytes / 2) prefix = spec_.name + "/";
   std::set<std::string> there;
   std::set<std::string> needed;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store_.Scan(kWorkKind, prefix, after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      const auto body = ItemBody::FromJson(record.body);
-      if (!body && IsNewer(body.error())) return body.error();
-      // An unreadable item counts as quarantined, which the follower does not wait for either.
-      if (!body || body->partition.collection != follower.collection ||
-          body->partition.shard != follower.shard || body->partition.follows) {
-        continue;
-      }
-      if (body->state == ItemBody::State::kOpen) return false;
-      there.insert(NameOf(body->partition));
-      for (const pipeline::Partition& part : body->Successors()) needed.insert(NameOf(part));
+  for (store::RecordScan items(store_, kWorkKind, prefix);;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, items.Next());
+    if (!record) break;
+    const auto body = ItemBody::FromJson(record->body);
+    if (!body && IsNewer(body.error())) return body.error();
+    // An unreadable item counts as quarantined, which the follower does not wait for either.
+    if (!body || body->partition.collection != follower.collection ||
+        body->partition.shard != follower.shard || body->partition.follows) {
+      continue;
     }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
-    after = records.back().key;
+    if (body->state == ItemBody::State::kOpen) return false;
+    there.insert(NameOf(body->partition));
+    for (const pipeline::Partition& part : body->Successors()) needed.insert(NameOf(part));
   }
   // A scan may lag: a part that was split off and is not there yet counts too.
   return std::includes(there.begin(), there.end(), needed.begin(), needed.end());

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "work/circuit.h"
 #include "work/error_budget.h"
@@ -53,11 +53,11 @@ class WorkCoordinator {
   Status RequestSplit();
 
   // After AllSettled returned false: the item of others whose lease ends first, and when. Empty:
-  // there is none, or this worker holds items too.
+  // others hold none, or this worker holds items too.
   std::string HeldByOthers() const;
 
   // After AllSettled returned false: makes a following item due that waits although its turn has
-  // come. False: there is none.
+  // come. False: no item waits like that.
   Result<bool> WakeFollower();
 
   // Whether a part of the item was requested. Removes the request.

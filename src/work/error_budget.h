@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/mutex.h"
-#include "muster/lease.h"
 #include "muster/progress.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "work/records.h"
 

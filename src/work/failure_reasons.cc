@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/record_fields.h"
 #include "core/signature.h"
 #include "core/utf8.h"
 
@@ -12,6 +13,12 @@ namespace {
 constexpr char kOther[] = "other";
 constexpr size_t kMaxId = 100;
 constexpr size_t kMaxMessage = 300;
+
+constexpr RecordFields<FailureReason, 4> kReasonFields{
+    {Required<FailureReason, &FailureReason::reason>("reason"),
+     Required<FailureReason, &FailureReason::count>("count"),
+     Always<FailureReason, &FailureReason::id>("id"),
+     Always<FailureReason, &FailureReason::message>("message")}};
 
 // On one line, and without control characters: it comes from documents and is shown on terminals.
 std::string Flat(std::string text) {
@@ -81,20 +88,12 @@ FailureReasons FailureReasons::Read(const Json& json, JsonFields& fields) {
   return reasons;
 }
 
-Json ReasonJson(const FailureReason& reason) {
-  return {{"reason", reason.reason},
-          {"count", reason.count},
-          {"id", reason.id},
-          {"message", reason.message}};
-}
+Json ReasonJson(const FailureReason& reason) { return Nested<kReasonFields>::Write(reason); }
 
 FailureReason ReadReason(const Json& json, JsonFields& fields) {
   FailureReason reason;
   JsonFields one(json);
-  one.Need("reason", reason.reason)
-      .Need("count", reason.count)
-      .Read("id", reason.id)
-      .Read("message", reason.message);
+  ReadMembers(kReasonFields, one, reason);
   if (!one.good() || reason.count < 0) fields.Mistake("its reasons are damaged");
   return reason;
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "pipeline/pipeline.h"
+#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/target_check.h"
@@ -33,21 +34,16 @@ Result<int64_t> CountRead(WorkCoordinator& coordinator,
 Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
                    const std::set<std::string>& collections) {
   std::map<std::string, std::vector<pipeline::Partition>> partitions;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(
-        const std::vector<store::Record> records,
-        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      const auto item = ItemBody::FromJson(record.body);
-      if (!item && IsNewer(item.error())) return item.error();
-      // An unreadable item is quarantined, and its collection is not one of these.
-      if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
-        continue;
-      }
-      partitions[item->partition.collection].push_back(item->partition);
+  for (store::RecordScan items(coordinator.store(), kWorkKind, coordinator.run() + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, items.Next());
+    if (!record) break;
+    const auto item = ItemBody::FromJson(record->body);
+    if (!item && IsNewer(item.error())) return item.error();
+    // An unreadable item is quarantined, and its collection is not one of these.
+    if (!item || !item->from.empty() || !collections.contains(item->partition.collection)) {
+      continue;
     }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
-    after = records.back().key;
+    partitions[item->partition.collection].push_back(item->partition);
   }
   for (const auto& [collection, ones] : partitions) {
     MUSTER_TRY(pipeline::CheckCount(source, collection, ones,
@@ -60,17 +56,12 @@ Status CheckCounts(WorkCoordinator& coordinator, pipeline::Source& source,
 // which write documents again that have changed.
 Result<std::map<std::string, int64_t>> CountWritten(WorkCoordinator& coordinator) {
   std::map<std::string, int64_t> written;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(
-        const std::vector<store::Record> records,
-        coordinator.store().Scan(kWorkKind, coordinator.run() + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      const auto item = ItemBody::FromJson(record.body);
-      if (!item || item->partition.follows) continue;
-      written[item->partition.collection] += item->progress.counts.written;
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return written;
-    after = records.back().key;
+  for (store::RecordScan items(coordinator.store(), kWorkKind, coordinator.run() + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, items.Next());
+    if (!record) return written;
+    const auto item = ItemBody::FromJson(record->body);
+    if (!item || item->partition.follows) continue;
+    written[item->partition.collection] += item->progress.counts.written;
   }
 }
 

@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
+#include "store/store.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/redriven.h"
@@ -141,19 +142,15 @@ Status Edit(store::Store& store, const std::string& run, const std::string& name
 
 Result<std::vector<RunInfo>> ListRuns(store::Store& store) {
   std::vector<RunInfo> runs;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store.Scan(kRunKind, "", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      auto info = Describe(store, record);
-      if (!info && (info.error().code == Code::kCorrupt || IsNewer(info.error()))) {
-        info = RunInfo{.name = record.key, .unreadable = info.error().ToString()};
-      }
-      if (!info) return info.error();
-      runs.push_back(*std::move(info));
+  for (store::RecordScan records(store, kRunKind, "");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, records.Next());
+    if (!record) return runs;
+    auto info = Describe(store, *record);
+    if (!info && (info.error().code == Code::kCorrupt || IsNewer(info.error()))) {
+      info = RunInfo{.name = record->key, .unreadable = info.error().ToString()};
     }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return runs;
-    after = records.back().key;
+    if (!info) return info.error();
+    runs.push_back(*std::move(info));
   }
 }
 

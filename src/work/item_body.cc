@@ -1,79 +1,104 @@
 #include "work/item_body.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "core/escape_bytes.h"
-#include "core/json_fields.h"
+#include "core/record_fields.h"
 #include "core/sha256.h"
-#include "core/utf8.h"
 #include "muster/store.h"
 #include "pipeline/pipeline.h"
 
 namespace muster::work {
 namespace {
 
-constexpr std::array<std::pair<ItemBody::State, std::string_view>, 3> kStateNames{{
+constexpr EnumNames<ItemBody::State, 3> kStateNames{{{
     {ItemBody::State::kOpen, "open"},
     {ItemBody::State::kDone, "done"},
     {ItemBody::State::kQuarantined, "quarantined"},
+}}};
+
+using pipeline::Partition;
+
+constexpr RecordFields<Partition, 9> kPartitionFields{{
+    Always<Partition, &Partition::collection, Escaped>("collection"),
+    Always<Partition, &Partition::shard>("shard"),
+    Field<Partition, &Partition::part, Escaped>("part"),
+    Always<Partition, &Partition::begin, Escaped>("begin"),
+    Always<Partition, &Partition::end, Escaped>("end"),
+    Field<Partition, &Partition::documents>("documents"),
+    Field<Partition, &Partition::bytes>("bytes"),
+    Field<Partition, &Partition::follows>("follows"),
+    Field<Partition, &Partition::mark, Escaped>("mark"),
 }};
 
-template <class T>
-void PutIfAny(Json& json, const char* name, const std::optional<T>& value) {
-  if (value) json[name] = *value;
+struct AsProgress {
+  static Json Write(const pipeline::Progress& progress) { return pipeline::JsonOf(progress); }
+  static void Read(JsonFields& fields, std::string_view name, pipeline::Progress& progress) {
+    const Json* found = fields.Find(name);
+    if (found == nullptr) return;
+    auto read = pipeline::ProgressOf(*found);
+    if (!read) return fields.Mistake(read.error().message);
+    progress = *std::move(read);
+  }
+};
+
+// By name, for people and other tools: read from the ends of the progress.
+void PutSuccessors(const ItemBody& from, Json& json, std::string_view name) {
+  if (from.progress.former_ends.empty()) return;
+  json[name] = Json::array();
+  for (const Partition& part : from.Successors()) json[name].push_back(NameOf(part));
 }
 
-Json ToJson(const pipeline::Partition& partition) {
-  Json json{{"collection", EscapeBytes(partition.collection)}, {"shard", partition.shard}};
-  if (!partition.part.empty()) json["part"] = EscapeBytes(partition.part);
-  json["begin"] = EscapeBytes(partition.begin);
-  json["end"] = EscapeBytes(partition.end);
-  PutIfAny(json, "documents", partition.documents);
-  PutIfAny(json, "bytes", partition.bytes);
-  if (partition.follows) json["follows"] = true;
-  if (!partition.mark.empty()) json["mark"] = EscapeBytes(partition.mark);
-  return json;
-}
-
-// Text with arbitrary bytes.
-std::string ReadBytes(JsonFields& fields, const char* name) {
-  std::string escaped;
-  fields.Read(name, escaped);
-  auto bytes = UnescapeBytes(escaped);
-  if (!bytes) fields.Mistake("'" + std::string(name) + "' is damaged");
-  return bytes.value_or("");
-}
-
-pipeline::Partition ReadPartition(JsonFields& fields) {
-  pipeline::Partition partition{.collection = ReadBytes(fields, "collection"),
-                                .shard = 0,
-                                .part = ReadBytes(fields, "part"),
-                                .begin = ReadBytes(fields, "begin"),
-                                .end = ReadBytes(fields, "end")};
-  fields.Read("shard", partition.shard)
-      .Read("documents", partition.documents)
-      .Read("bytes", partition.bytes)
-      .Read("follows", partition.follows);
-  partition.mark = ReadBytes(fields, "mark");
-  return partition;
-}
+constexpr RecordTable<ItemBody, 19> kItemTable{
+    kFormat,
+    {{
+        Named<ItemBody, &ItemBody::state, kStateNames>("state"),
+        Required<ItemBody, &ItemBody::partition, Nested<kPartitionFields>>("partition"),
+        Required<ItemBody, &ItemBody::progress, AsProgress>("progress"),
+        Field<ItemBody, &ItemBody::from>("from"),
+        Field<ItemBody, &ItemBody::rank>("rank"),
+        Field<ItemBody, &ItemBody::waits>("waits"),
+        Field<ItemBody, &ItemBody::fraction>("fraction"),
+        Field<ItemBody, &ItemBody::kept>("kept"),
+        Field<ItemBody, &ItemBody::whole>("whole"),
+        {"successors", PutSuccessors, [](JsonFields&, ItemBody&, std::string_view) {}},
+        {"created",
+         [](const ItemBody& from, Json& json, std::string_view name) {
+           if (!from.progress.former_ends.empty()) json[name] = from.created;
+         },
+         [](JsonFields& fields, ItemBody& to, std::string_view name) {
+           fields.Read(name, to.created);
+           if (to.created > to.progress.former_ends.size()) {
+             fields.Mistake("it has more successors than ends");
+           }
+         }},
+        {"reasons",
+         [](const ItemBody& from, Json& json, std::string_view name) {
+           if (from.reasons.total() > 0) json[name] = from.reasons.ToJson();
+         },
+         [](JsonFields& fields, ItemBody& to, std::string_view name) {
+           if (const Json* found = fields.Find(name)) {
+             to.reasons = FailureReasons::Read(*found, fields);
+           }
+         }},
+        Field<ItemBody, &ItemBody::error>("error"),
+        Field<ItemBody, &ItemBody::failures>("failures"),
+        Field<ItemBody, &ItemBody::failed>("failed"),
+        Field<ItemBody, &ItemBody::reported>("reported"),
+        Field<ItemBody, &ItemBody::since_ms>("since_ms"),
+        {"since_read",
+         [](const ItemBody& from, Json& json, std::string_view name) {
+           if (from.since_ms != 0) json[name] = from.since_read;
+         },
+         [](JsonFields& fields, ItemBody& to, std::string_view name) {
+           fields.Read(name, to.since_read);
+         }},
+        Field<ItemBody, &ItemBody::until_ms>("until_ms"),
+    }}};
 
 }  // namespace
 
-Result<Json> ParseBody(const std::string& json, std::string_view what) {
-  Json body = Json::parse(json, nullptr, /*throws=*/false);
-  MUSTER_TRY(CheckVersion(VersionOf(body), kFormat, what));
-  return body;
-}
-
-std::string_view StateName(ItemBody::State state) {
-  for (const auto& [value, name] : kStateNames) {
-    if (value == state) return name;
-  }
-  return "open";
-}
+std::string_view StateName(ItemBody::State state) { return kStateNames.NameOf(state); }
 
 ItemBody ItemBody::Of(const pipeline::Partition& partition, std::string from, int64_t rank) {
   ItemBody body;
@@ -116,78 +141,10 @@ double ItemBody::Left() const {
   return partition.documents ? static_cast<double>(*partition.documents) * left : left;
 }
 
-std::string ItemBody::ToJson() const {
-  Json json{{kVersionField, kFormat.version},
-            {"state", StateName(state)},
-            {"partition", work::ToJson(partition)},
-            {"progress", pipeline::JsonOf(progress)}};
-  if (!from.empty()) json["from"] = from;
-  if (rank != 0) json["rank"] = rank;
-  if (waits != 0) json["waits"] = waits;
-  PutIfAny(json, "fraction", fraction);
-  if (kept) json["kept"] = true;
-  if (whole) json["whole"] = true;
-  if (!progress.former_ends.empty()) {
-    Json names = Json::array();
-    for (const pipeline::Partition& part : Successors()) names.push_back(NameOf(part));
-    json["successors"] = std::move(names);
-    json["created"] = created;
-  }
-  if (reasons.total() > 0) json["reasons"] = reasons.ToJson();
-  if (!error.empty()) json["error"] = error;
-  if (failures != 0) json["failures"] = failures;
-  if (!failed.empty()) json["failed"] = failed;
-  if (reported != 0) json["reported"] = reported;
-  if (since_ms != 0) {
-    json["since_ms"] = since_ms;
-    json["since_read"] = since_read;
-  }
-  if (until_ms != 0) json["until_ms"] = until_ms;
-  return ToJsonText(json);
-}
+std::string ItemBody::ToJson() const { return ToJsonText(kItemTable.ToJson(*this)); }
 
 Result<ItemBody> ItemBody::FromJson(const std::string& json) {
-  constexpr const char* kWhat = "the body of a work item";
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  ItemBody body;
-  std::string state;
-  Json partition, progress, reasons;
-  fields.Need("state", state)
-      .Need("partition", partition)
-      .Need("progress", progress)
-      .Read("from", body.from)
-      .Read("rank", body.rank)
-      .Read("waits", body.waits)
-      .Read("fraction", body.fraction)
-      .Read("kept", body.kept)
-      .Read("whole", body.whole)
-      .Read("created", body.created)
-      .Read("since_ms", body.since_ms)
-      .Read("since_read", body.since_read)
-      .Read("until_ms", body.until_ms)
-      .Read("error", body.error)
-      .Read("failures", body.failures)
-      .Read("failed", body.failed)
-      .Read("reported", body.reported)
-      .Read("reasons", reasons);
-  body.reasons = FailureReasons::Read(reasons, fields);
-  const auto* const known = std::find_if(kStateNames.begin(), kStateNames.end(),
-                                         [&](const auto& pair) { return pair.second == state; });
-  if (known == kStateNames.end()) fields.Mistake("its state is '" + Shortened(state) + "'");
-  MUSTER_TRY(fields.Check(kWhat));
-  body.state = known->first;
-  JsonFields part(std::move(partition));
-  body.partition = ReadPartition(part);
-  MUSTER_TRY(part.Check(kWhat));
-  auto read = pipeline::ProgressOf(progress);
-  if (!read) fields.Mistake(read.error().message);
-  if (read) body.progress = *std::move(read);
-  if (body.created > body.progress.former_ends.size()) {
-    fields.Mistake("it has more successors than ends");
-  }
-  MUSTER_TRY(fields.Check(kWhat));
-  return body;
+  return kItemTable.Parse(json, "the body of a work item");
 }
 
 std::string NameOf(const pipeline::Partition& partition) {

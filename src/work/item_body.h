@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
 #include "core/record_version.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
@@ -16,9 +15,6 @@ namespace muster::work {
 // The format of the bodies of a run's records, their member `v`. Those written before there were
 // versions have none.
 inline constexpr RecordFormat kFormat{"work", 1};
-
-// Parses a body. kInvalid: a newer version of muster wrote it. `what` names it in messages.
-Result<Json> ParseBody(const std::string& json, std::string_view what);
 
 // The body of a work item's record.
 struct ItemBody {
@@ -52,7 +48,7 @@ struct ItemBody {
   // Whether `successor` was split off from this item.
   bool HasSplitOff(const ItemBody& successor) const;
 
-  // Progress, or an operator, starts the counting anew.
+  // Progress, or an operator, resets the counts.
   void ForgetFailures();
 
   // Approximate number of documents left; if unknown, a fraction.

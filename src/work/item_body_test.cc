@@ -32,6 +32,49 @@ TEST(ItemBody, SurvivesTheRoundTrip) {
   EXPECT_EQ(back.Successors()[0].end, "99");
 }
 
+// Released versions read and write these bytes.
+TEST(ItemBody, IsWrittenAsInReleases) {
+  ItemBody item = ItemBody::Of({.collection = "c"});
+  EXPECT_EQ(item.ToJson(),
+            R"({"v":1,"state":"open","partition":{"collection":"c","shard":0,"begin":"","end":""},)"
+            R"("progress":{"position":"","end":"","read":0,"written":0,"skipped":0,"failed":0,)"
+            R"("bytes":0}})");
+  item = ItemBody::Of({.collection = "c",
+                       .shard = 3,
+                       .part = "x\xff",
+                       .begin = "1",
+                       .end = "9",
+                       .documents = 12,
+                       .bytes = 34,
+                       .follows = true,
+                       .mark = "m"},
+                      "c__3__0", 2);
+  item.state = ItemBody::State::kDone;
+  item.waits = 1;
+  item.progress = item.progress.CutAt("5");
+  item.fraction = 0.0;
+  item.kept = item.whole = true;
+  item.error = "e";
+  item.failures = 2;
+  item.failed = {"w1", "w2"};
+  item.reported = 3;
+  item.since_ms = 4;
+  item.until_ms = 5;
+  item.reasons.Add({.reason = "why", .count = 1, .id = "d", .message = "x"});
+  const std::string text =
+      R"({"v":1,"state":"done","partition":{"collection":"c","shard":3,"part":"x%FF","begin":"1",)"
+      R"("end":"9","documents":12,"bytes":34,"follows":true,"mark":"m"},"progress":{"position":"",)"
+      R"("end":"5","read":0,"written":0,"skipped":0,"failed":0,"bytes":0,"former_ends":["9"]},)"
+      R"("from":"c__3__0","rank":2,"waits":1,"fraction":0.0,"kept":true,"whole":true,)"
+      R"("successors":["c__3__5"],"created":0,"reasons":[{"reason":"why","count":1,"id":"d",)"
+      R"("message":"x"}],"error":"e","failures":2,"failed":["w1","w2"],"reported":3,"since_ms":4,)"
+      R"("since_read":0,"until_ms":5})";
+  EXPECT_EQ(item.ToJson(), text);
+  const auto read = ItemBody::FromJson(text);
+  ASSERT_TRUE(read) << read.error().ToString();
+  EXPECT_EQ(read->ToJson(), text);
+}
+
 TEST(ItemBody, ForeignBodyIsNamed) {
   EXPECT_EQ(ItemBody::FromJson(R"({"not":"ours"})").error().code, Code::kCorrupt);
 }

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "work/item_body.h"
 

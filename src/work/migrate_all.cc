@@ -4,16 +4,13 @@
 #include <utility>
 
 #include "core/interrupt.h"
-#include "core/mutex.h"
-#include "core/wait_watch.h"
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
-#include "work/call_watch.h"
 #include "work/error_budget.h"
 #include "work/failure_reasons.h"
 #include "work/target_check.h"
-#include "work/wait_report.h"
+#include "work/watched_pipeline.h"
 #include "work/worker.h"
 
 namespace muster::work {
@@ -73,7 +70,7 @@ class PreparedSink final : public pipeline::SinkWrapper {
 
 // Adds up the items of a collection, and passes their progress on. Serialises the calls of the
 // observer.
-class MigrationWatch final : public WorkObserver {
+class MigrationWatch final : public WaitingObserver {
  public:
   explicit MigrationWatch(MigrationObserver& observer) : observer_(observer) {}
 
@@ -88,7 +85,7 @@ class MigrationWatch final : public WorkObserver {
   }
   void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     const MutexLock lock(mutex_);
-    Report(waits_.Advanced());
+    NoteProgress();
     observer_.Advanced(item.partition(), progress);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* /*why*/) override {
@@ -120,50 +117,27 @@ class MigrationWatch final : public WorkObserver {
     return written_once_[collection];
   }
 
-  // By the engine, which knows why.
-  void Waits(const std::string& what) override {
-    const MutexLock lock(mutex_);
-    Report(waits_.Known(what));
-  }
-  std::string Looked(std::string found) {
-    const MutexLock lock(mutex_);
-    return waits_.Looked(std::move(found));
-  }
-  void HasNotAnswered(const std::string& what) {
-    const MutexLock lock(mutex_);
-    Report(waits_.Unanswered(what));
-  }
-
  private:
-  void Report(const WaitReport::Change& change) REQUIRES(mutex_) {
-    if (change) observer_.Waits(*change);
-  }
+  void ReportWait(const std::string& what) REQUIRES(mutex_) override { observer_.Waits(what); }
 
   MigrationObserver& observer_;
-  Mutex mutex_;
   Counts counts_ GUARDED_BY(mutex_);                                // of the current collection
   std::map<std::string, int64_t> written_once_ GUARDED_BY(mutex_);  // by collection
-  WaitReport waits_ GUARDED_BY(mutex_);
 };
 
 class StandaloneMigration {
  public:
   StandaloneMigration(pipeline::Pipeline& pipeline, const MigrateAllOptions& options,
                       MigrationObserver& observer, std::stop_token stop)
-      : calls_(pipeline.env),
-        source_(NewWatchedSource(pipeline.source, calls_)),
-        sink_(NewWatchedSink(pipeline.sink, calls_)),
-        pipeline_{pipeline.env,          *source_,          pipeline.transforms, *sink_,
-                  pipeline.dead_letters, pipeline.throttle, pipeline.options},
-        options_(options),
+      : options_(options),
         observer_(observer),
+        watched_(pipeline, observer_),
+        pipeline_(watched_.pipeline()),
         stop_(std::move(stop)),
         // Never resumed, so its name does not matter.
         run_("standalone-" + pipeline.env.NewId()),
         store_(store::NewMemoryStore(pipeline.env)),
-        targets_(*store_, run_),
-        waits_([this] { return observer_.Looked(calls_.Look()); },
-               [this](const std::string& what) { observer_.HasNotAnswered(what); }, pipeline.env) {}
+        targets_(*store_, run_) {}
 
   Result<Counts> Run() {
     auto counts = Migrate();
@@ -262,19 +236,16 @@ class StandaloneMigration {
     return targets_.Check(pipeline_.sink, run_, target);
   }
 
-  CallWatch calls_;
-  const std::unique_ptr<pipeline::Source> source_;
-  const std::unique_ptr<pipeline::Sink> sink_;
-  pipeline::Pipeline pipeline_;
   const MigrateAllOptions& options_;
   MigrationWatch observer_;
+  WatchedPipeline watched_;
+  pipeline::Pipeline& pipeline_;
   const std::stop_token stop_;
   const std::string run_;
   Counts total_;  // of the collections that are done
   FailureReasons reasons_{1'000};
   const std::unique_ptr<store::Store> store_;  // of the targets' identities
   TargetCheck targets_;
-  const WaitWatch waits_;  // last: uses the other members
 };
 
 }  // namespace

@@ -120,8 +120,8 @@ class ItemMigration {
     return !progress.end.empty() && progress.position == progress.end;
   }
 
-  // Where to resume. The sink is authoritative, and splits it knows of that the store does not are
-  // made up for.
+  // Where to resume. The sink is authoritative: splits that only the sink knows of are repeated in
+  // the store.
   Result<pipeline::Progress> Start() {
     const pipeline::Progress& stored = item_.progress();
     const std::optional<pipeline::Progress>& known = writer_->Known();

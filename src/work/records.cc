@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "core/base64.h"
-#include "core/escape_bytes.h"
 #include "core/record_fields.h"
 #include "core/utf8.h"
 #include "work/failure_reasons.h"
@@ -41,6 +40,159 @@ bool UnpackLetters(const std::string& text, Letters& letters) {
   return true;
 }
 
+template <class Body>
+void PutLetters(const Body& from, Json& json, std::string_view name) {
+  json[name] = PackLetters(from.letters);
+}
+
+template <class Body>
+void TakeLetters(JsonFields& fields, Body& to, std::string_view name) {
+  std::string text;
+  fields.Read(name, text);
+  if (!UnpackLetters(text, to.letters)) fields.Mistake("its letters are damaged");
+}
+
+// A reason of failures.
+struct Reason {
+  static Json Write(const FailureReason& reason) { return ReasonJson(reason); }
+  static void Read(JsonFields& fields, std::string_view name, FailureReason& reason) {
+    if (const Json* found = fields.Find(name)) reason = ReadReason(*found, fields);
+  }
+};
+
+constexpr RecordFields<StopBody, 3> kStopFields{
+    {Required<StopBody, &StopBody::read>("read"), Required<StopBody, &StopBody::failed>("failed"),
+     Required<StopBody, &StopBody::most, Reason>("most")}};
+
+void PutRunState(const RunBody& from, Json& json, std::string_view name) {
+  json[name] = from.finished ? "finished" : from.ready ? "ready" : "preparing";
+}
+
+void TakeRunState(JsonFields& fields, RunBody& to, std::string_view name) {
+  std::string state;
+  fields.Need(name, state);
+  to.finished = state == "finished";
+  to.ready = to.finished || state == "ready";
+  if (!to.ready && state != "preparing") fields.Mistake("its state is '" + Shortened(state) + "'");
+}
+
+void PutLimit(const RunBody& from, Json& json, std::string_view name) {
+  json[name] = from.max_failures.ToString();
+}
+
+void TakeLimit(JsonFields& fields, RunBody& to, std::string_view name) {
+  std::string text = to.max_failures.ToString();
+  fields.Read(name, text);
+  const auto limit = FailureLimit::Parse(text);
+  if (!limit) fields.Mistake("its limit for failures is damaged");
+  if (limit) to.max_failures = *limit;
+}
+
+constexpr RecordTable<RunBody, 14> kRunTable{
+    kFormat,
+    {{
+        {"incarnation",
+         [](const RunBody& from, Json& json, std::string_view name) {
+           json[name] = from.incarnation;
+         },
+         [](JsonFields& fields, RunBody& to, std::string_view name) {
+           fields.Need(name, to.incarnation);
+           if (to.incarnation.empty()) fields.Mistake("it has no incarnation");
+         }},
+        Always<RunBody, &RunBody::adopts>("adopts"),
+        {"state", PutRunState, TakeRunState},
+        {"pages",
+         [](const RunBody& from, Json& json, std::string_view name) { json[name] = from.pages; },
+         [](JsonFields& fields, RunBody& to, std::string_view name) {
+           fields.Read(name, to.pages);
+           if (to.pages < 0) fields.Mistake("its number of pages is negative");
+         }},
+        Always<RunBody, &RunBody::source>("source"),
+        Always<RunBody, &RunBody::sink>("sink"),
+        Always<RunBody, &RunBody::transforms>("transforms"),
+        Always<RunBody, &RunBody::selection>("selection"),
+        {"max_failures", PutLimit, TakeLimit},
+        Always<RunBody, &RunBody::created_ms>("created_ms"),
+        // Earlier versions recorded neither of these.
+        {"since_ms",
+         [](const RunBody& from, Json& json, std::string_view name) { json[name] = from.since_ms; },
+         [](JsonFields& fields, RunBody& to, std::string_view name) {
+           to.since_ms = to.created_ms;
+           fields.Read(name, to.since_ms);
+         }},
+        {"begun_ms",
+         [](const RunBody& from, Json& json, std::string_view name) { json[name] = from.begun_ms; },
+         [](JsonFields& fields, RunBody& to, std::string_view name) {
+           to.begun_ms = to.adopts ? 0 : to.since_ms;
+           fields.Read(name, to.begun_ms);
+         }},
+        Field<RunBody, &RunBody::stopped, Nested<kStopFields>>("stopped"),
+        Field<RunBody, &RunBody::removing>("removing"),
+    }}};
+
+constexpr RecordTable<PageBody, 1> kPageTable{kFormat,
+                                              {{Required<PageBody, &PageBody::items>("items")}}};
+constexpr RecordTable<TargetBody, 2> kTargetTable{
+    kFormat,
+    {{Required<TargetBody, &TargetBody::target>("target"),
+      Required<TargetBody, &TargetBody::identity>("identity")}}};
+
+void PutRedrivenItems(const RedriveBody& from, Json& json, std::string_view name) {
+  Json by_item = Json::object();
+  for (const auto& [item, outcome] : from.items) {
+    by_item[item] = Json::array({outcome.written, outcome.skipped});
+    if (outcome.added != 0) by_item[item].push_back(outcome.added);
+  }
+  json[name] = std::move(by_item);
+}
+
+void TakeRedrivenItems(JsonFields& fields, RedriveBody& to, std::string_view name) {
+  std::map<std::string, std::vector<int64_t>> by_item;
+  fields.Read(name, by_item);
+  for (const auto& [item, counts] : by_item) {
+    if (counts.size() != 2 && counts.size() != 3) {
+      fields.Mistake("its items are damaged");
+      continue;
+    }
+    to.items[item] = {counts[0], counts[1], counts.size() == 3 ? counts[2] : 0};
+  }
+}
+
+constexpr RecordTable<RedriveBody, 5> kRedriveTable{
+    kFormat,
+    {{
+        {"letters", PutLetters<RedriveBody>, TakeLetters<RedriveBody>},
+        Required<RedriveBody, [](auto& body) -> auto& { return body.total.written; }>("written"),
+        Always<RedriveBody, [](auto& body) -> auto& { return body.total.skipped; }>("skipped"),
+        {"items", PutRedrivenItems, TakeRedrivenItems},
+        Field<RedriveBody, [](auto& body) -> auto& { return body.total.added; }>("added"),
+    }}};
+
+// Each letter has an item.
+void TakeItemsOfLetters(JsonFields& fields, RedrivePageBody& to, std::string_view name) {
+  fields.Read(name, to.item_of);
+  bool whole = to.item_of.size() == to.letters.size();
+  for (const int64_t item : to.item_of) {
+    whole = whole && item >= 0 && item < static_cast<int64_t>(to.items.size());
+  }
+  if (!whole) fields.Mistake("its items are damaged");
+}
+
+constexpr RecordTable<RedrivePageBody, 6> kRedrivePageTable{
+    kFormat,
+    {{
+        Required<RedrivePageBody, &RedrivePageBody::number>("number"),
+        Always<RedrivePageBody, &RedrivePageBody::target>("target"),
+        {"letters", PutLetters<RedrivePageBody>, TakeLetters<RedrivePageBody>},
+        Always<RedrivePageBody, &RedrivePageBody::items>("items"),
+        {"item_of",
+         [](const RedrivePageBody& from, Json& json, std::string_view name) {
+           json[name] = from.item_of;
+         },
+         TakeItemsOfLetters},
+        Always<RedrivePageBody, &RedrivePageBody::failed>("failed"),
+    }}};
+
 constexpr RecordTable<EndBody, 1> kEndTable{kFormat,
                                             {{Field<EndBody, &EndBody::confirmed>("confirmed")}}};
 constexpr RecordTable<SplitRequestBody, 1> kSplitRequestTable{
@@ -53,85 +205,38 @@ constexpr RecordTable<BudgetBody, 4> kBudgetTable{
       Field<BudgetBody, &BudgetBody::earlier_read>("earlier_read"),
       Field<BudgetBody, &BudgetBody::earlier_failed>("earlier_failed")}}};
 
-Json StopJson(const StopBody& stop) {
-  return {{"read", stop.read}, {"failed", stop.failed}, {"most", ReasonJson(stop.most)}};
-}
+constexpr RecordTable<PrepareBody, 5> kPrepareTable{
+    kFormat,
+    {{
+        {"state",
+         [](const PrepareBody& from, Json& json, std::string_view name) {
+           json[name] = from.done ? "done" : "open";
+         },
+         [](JsonFields& fields, PrepareBody& to, std::string_view name) {
+           std::string state;
+           fields.Read(name, state);
+           to.done = state == "done";
+         }},
+        Always<PrepareBody, &PrepareBody::collection>("collection"),
+        Always<PrepareBody, &PrepareBody::partitions>("partitions"),
+        Required<PrepareBody, &PrepareBody::pages>("pages"),
+        Field<PrepareBody, &PrepareBody::selected, Escaped>("selected"),
+    }}};
 
-StopBody ReadStop(const Json& json, JsonFields& fields) {
-  StopBody stop;
-  Json most;
-  JsonFields members(json);
-  members.Need("read", stop.read).Need("failed", stop.failed).Need("most", most);
-  if (!members.good()) fields.Mistake("why it is stopped is damaged");
-  stop.most = ReadReason(most, fields);
-  return stop;
-}
-
-std::string WithFormat(Json body) {
-  body[kVersionField] = kFormat.version;
-  return ToJsonText(body);
+// The version stands last in these.
+template <class Body, size_t N>
+std::string TextOf(const RecordTable<Body, N>& table, const Body& body) {
+  Json json = table.Members(body);
+  json[kVersionField] = kFormat.version;
+  return ToJsonText(json);
 }
 
 }  // namespace
 
-std::string RunBody::ToJson() const {
-  Json json{{"incarnation", incarnation},
-            {"adopts", adopts},
-            {"state", finished ? "finished"
-                      : ready  ? "ready"
-                               : "preparing"},
-            {"pages", pages},
-            {"source", source},
-            {"sink", sink},
-            {"transforms", transforms},
-            {"selection", selection ? Json(*selection) : Json()},
-            {"max_failures", max_failures.ToString()},
-            {"created_ms", created_ms},
-            {"since_ms", since_ms},
-            {"begun_ms", begun_ms}};
-  if (stopped) json["stopped"] = StopJson(*stopped);
-  if (removing) json["removing"] = true;
-  return WithFormat(std::move(json));
-}
+std::string RunBody::ToJson() const { return TextOf(kRunTable, *this); }
 
 Result<RunBody> RunBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "the body of a run";
-  RunBody body;
-  std::string state;
-  std::string limit = body.max_failures.ToString();
-  Json stopped;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Need("state", state)
-      .Read("max_failures", limit)
-      .Read("stopped", stopped)
-      .Read("removing", body.removing)
-      .Need("incarnation", body.incarnation)
-      .Read("adopts", body.adopts)
-      .Read("pages", body.pages)
-      .Read("source", body.source)
-      .Read("sink", body.sink)
-      .Read("transforms", body.transforms)
-      .Read("selection", body.selection)
-      .Read("created_ms", body.created_ms);
-  body.since_ms = body.created_ms;
-  fields.Read("since_ms", body.since_ms);
-  // Earlier versions did not record it.
-  body.begun_ms = body.adopts ? 0 : body.since_ms;
-  fields.Read("begun_ms", body.begun_ms);
-  if (state != "preparing" && state != "ready" && state != "finished") {
-    fields.Mistake("its state is '" + Shortened(state) + "'");
-  }
-  if (body.incarnation.empty()) fields.Mistake("it has no incarnation");
-  if (body.pages < 0) fields.Mistake("its number of pages is negative");
-  const auto max_failures = FailureLimit::Parse(limit);
-  if (!max_failures) fields.Mistake("its limit for failures is damaged");
-  if (max_failures) body.max_failures = *max_failures;
-  if (!stopped.is_null()) body.stopped = ReadStop(stopped, fields);
-  MUSTER_TRY(fields.Check(kWhat));
-  body.finished = state == "finished";
-  body.ready = body.finished || state == "ready";
-  return body;
+  return kRunTable.Parse(json, "the body of a run");
 }
 
 std::string WhyStopped(const RunBody& body) {
@@ -158,30 +263,16 @@ Status CheckGoesOn(const std::string& run, const RunBody& body) {
                kStoppedHint};
 }
 
-std::string PageBody::ToJson() const { return WithFormat(Json{{"items", items}}); }
+std::string PageBody::ToJson() const { return TextOf(kPageTable, *this); }
 
 Result<PageBody> PageBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "a page of a run";
-  PageBody body;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Need("items", body.items);
-  MUSTER_TRY(fields.Check(kWhat));
-  return body;
+  return kPageTable.Parse(json, "a page of a run");
 }
 
-std::string TargetBody::ToJson() const {
-  return WithFormat(Json{{"target", target}, {"identity", identity}});
-}
+std::string TargetBody::ToJson() const { return TextOf(kTargetTable, *this); }
 
 Result<TargetBody> TargetBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "a target of a run";
-  TargetBody body;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Need("target", body.target).Need("identity", body.identity);
-  MUSTER_TRY(fields.Check(kWhat));
-  return body;
+  return kTargetTable.Parse(json, "a target of a run");
 }
 
 RedriveBody::Outcome& RedriveBody::Outcome::operator+=(const Outcome& other) {
@@ -197,73 +288,16 @@ void RedriveBody::Count(const std::string& item, const Outcome& outcome) {
   items[item] += outcome;
 }
 
-std::string RedriveBody::ToJson() const {
-  Json by_item = Json::object();
-  for (const auto& [item, outcome] : items) {
-    by_item[item] = Json::array({outcome.written, outcome.skipped});
-    if (outcome.added != 0) by_item[item].push_back(outcome.added);
-  }
-  Json json{{"letters", PackLetters(letters)},
-            {"written", total.written},
-            {"skipped", total.skipped},
-            {"items", std::move(by_item)}};
-  if (total.added != 0) json["added"] = total.added;
-  return WithFormat(std::move(json));
-}
+std::string RedriveBody::ToJson() const { return TextOf(kRedriveTable, *this); }
 
 Result<RedriveBody> RedriveBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "a redrive";
-  RedriveBody body;
-  std::string letters;
-  std::map<std::string, std::vector<int64_t>> by_item;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Read("letters", letters)
-      .Need("written", body.total.written)
-      .Read("skipped", body.total.skipped)
-      .Read("added", body.total.added)
-      .Read("items", by_item);
-  if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
-  for (const auto& [item, counts] : by_item) {
-    if (counts.size() != 2 && counts.size() != 3) {
-      fields.Mistake("its items are damaged");
-      continue;
-    }
-    body.items[item] = {counts[0], counts[1], counts.size() == 3 ? counts[2] : 0};
-  }
-  MUSTER_TRY(fields.Check(kWhat));
-  return body;
+  return kRedriveTable.Parse(json, "a redrive");
 }
 
-std::string RedrivePageBody::ToJson() const {
-  return WithFormat(Json{{"number", number},
-                         {"target", target},
-                         {"letters", PackLetters(letters)},
-                         {"items", items},
-                         {"item_of", item_of},
-                         {"failed", failed}});
-}
+std::string RedrivePageBody::ToJson() const { return TextOf(kRedrivePageTable, *this); }
 
 Result<RedrivePageBody> RedrivePageBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "a page of a redrive";
-  RedrivePageBody body;
-  std::string letters;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Need("number", body.number)
-      .Read("target", body.target)
-      .Read("letters", letters)
-      .Read("items", body.items)
-      .Read("item_of", body.item_of)
-      .Read("failed", body.failed);
-  if (!UnpackLetters(letters, body.letters)) fields.Mistake("its letters are damaged");
-  bool whole = body.item_of.size() == body.letters.size();
-  for (const int64_t item : body.item_of) {
-    whole = whole && item >= 0 && item < static_cast<int64_t>(body.items.size());
-  }
-  if (!whole) fields.Mistake("its items are damaged");
-  MUSTER_TRY(fields.Check(kWhat));
-  return body;
+  return kRedrivePageTable.Parse(json, "a page of a redrive");
 }
 
 std::string RedriveLeaseKey(const std::string& run) { return run + "/lease"; }
@@ -314,37 +348,10 @@ Result<SplitRequestBody> SplitRequestBody::FromJson(const std::string& json) {
   return kSplitRequestTable.Parse(json, "the request to split an item");
 }
 
-std::string PrepareBody::ToJson() const {
-  Json json{{"state", done ? "done" : "open"},
-            {"collection", collection},
-            {"partitions", partitions},
-            {"pages", pages}};
-  if (!selected.empty()) {
-    json["selected"] = Json::array();
-    for (const std::string& name : selected) json["selected"].push_back(EscapeBytes(name));
-  }
-  return WithFormat(std::move(json));
-}
+std::string PrepareBody::ToJson() const { return TextOf(kPrepareTable, *this); }
 
 Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
-  constexpr std::string_view kWhat = "the preparation of a run";
-  PrepareBody body;
-  std::string state;
-  MUSTER_ASSIGN(Json parsed, ParseBody(json, kWhat));
-  JsonFields fields(std::move(parsed));
-  fields.Read("state", state)
-      .Read("selected", body.selected)
-      .Read("collection", body.collection)
-      .Read("partitions", body.partitions)
-      .Need("pages", body.pages);
-  for (std::string& name : body.selected) {
-    auto bytes = UnescapeBytes(name);
-    if (!bytes) fields.Mistake("a selected collection has an invalid name");
-    if (bytes) name = *std::move(bytes);
-  }
-  MUSTER_TRY(fields.Check(kWhat));
-  body.done = state == "done";
-  return body;
+  return kPrepareTable.Parse(json, "the preparation of a run");
 }
 
 Status BeginPreparation(store::Store& store, const std::string& run) {

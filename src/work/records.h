@@ -22,7 +22,7 @@ inline constexpr char kRestored[] =
 
 // What to do about a run that is gone from its store.
 inline constexpr char kGoneHint[] =
-    "if it was deleted, nothing is wrong: a worker that is started now begins it anew; if the store"
+    "if it was deleted, nothing is wrong: a worker that is started now starts it over; if the store"
     " was restored from a backup, or replaced, start one worker with --new-incarnation: it then"
     " continues from what the sink has";
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/log.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 
 namespace muster::work {
 namespace {

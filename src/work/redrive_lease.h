@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "muster/lease.h"
 #include "muster/result.h"
 #include "muster/store.h"
 #include "work/records.h"

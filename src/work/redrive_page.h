@@ -42,7 +42,7 @@ class RedrivePlan final : public pipeline::TransformPlan {
 inline std::string FormerNote(const std::string& run, int64_t letters) {
   return std::to_string(letters) + (letters == 1 ? " letter is" : " letters are") +
          " left out: from before run '" + run +
-         "' was started anew, which migrates their documents again";
+         "' was started over, which migrates their documents again";
 }
 
 inline Error LostRecords(const std::string& run) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/store.h"
+
 namespace muster::work {
 namespace {
 
@@ -24,15 +26,12 @@ pipeline::Counts Moved(pipeline::Counts counts, const RedriveBody::Outcome& outc
 
 Result<Redriven> Redriven::Of(store::Store& store, const std::string& run) {
   Redriven redriven;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const auto records, store.Scan(kRedriveKind, run + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
-      redriven.total_ += body.total;
-      for (const auto& [item, outcome] : body.items) redriven.items_[item] += outcome;
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return redriven;
-    after = records.back().key;
+  for (store::RecordScan redrives(store, kRedriveKind, run + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, redrives.Next());
+    if (!record) return redriven;
+    MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record->body));
+    redriven.total_ += body.total;
+    for (const auto& [item, outcome] : body.items) redriven.items_[item] += outcome;
   }
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "work/records.h"
 #include "work/whole_run.h"

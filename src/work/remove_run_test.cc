@@ -196,7 +196,7 @@ TEST_F(RemoveRunTest, AResetRunStartsAnew) {
   // This sink keeps progress, and says what to do.
   const auto refused = Run("run");
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().hint.find("to begin anew"), std::string::npos);
+  EXPECT_NE(refused.error().hint.find("to start over"), std::string::npos);
 }
 
 TEST_F(RemoveRunTest, ARunThatCannotBeReadCanBeDeletedButNotReset) {

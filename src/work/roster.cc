@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
+#include "store/store.h"
 
 namespace muster::work {
 namespace {
@@ -18,12 +19,10 @@ Error Missing(const std::string& what) {
 
 Result<bool> IsWhole(store::Store& store, const std::string& run, int pages) {
   std::set<std::string> stored;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store.Scan(kWorkKind, run + "/", after, store::kMaxBatch));
-    if (records.empty()) break;
-    after = records.back().key;
-    for (const store::Record& record : records) stored.insert(record.key);
+  for (store::RecordScan items(store, kWorkKind, run + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> item, items.Next());
+    if (!item) break;
+    stored.insert(item->key);
   }
   for (int page = 1; page <= pages; ++page) {
     MUSTER_ASSIGN(const std::optional<store::Record> record,
@@ -113,7 +112,7 @@ Result<bool> RunRoster::PageSettled(int page) {
     for (const Named& item : items) done_.erase(item.name);
   } while (remembered_);
   done_pages_.insert(page);
-  // For the others' benefit; whether it was written is theirs to find out.
+  // A hint for the others, so a failure does not matter.
   const store::Change change =
       store::Change::Put(store::Record{.kind = kEndKind,
                                        .queue = run_,
@@ -125,8 +124,9 @@ Result<bool> RunRoster::PageSettled(int page) {
 }
 
 // A store may lose its last commits between judging and recording the end, and would then contain
-// the record without what it stands for. So the end is announced, everything is read again, and
-// only then is the announcement confirmed: if it is still there, so is everything done before it.
+// the record without the work that it confirms. So the end is announced, everything is read again,
+// and only then is the announcement confirmed: if it is still there, so is everything done before
+// it.
 Result<bool> RunRoster::End() {
   const std::string key = EndKey(run_, incarnation_);
   const store::Record announced{
@@ -155,18 +155,14 @@ Result<bool> RunRoster::AllDoneNow() {
   if (PLANTED_BUG(settled_without_successors)) return true;
   std::set<std::string> done;
   std::set<std::string> needed;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> records,
-                  store_.Scan(kWorkKind, run_ + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(record.body));
-      if (body.state != ItemBody::State::kDone) return false;
-      done.insert(record.key);
-      for (const pipeline::Partition& part : body.Successors())
-        needed.insert(ItemKey(run_, NameOf(part)));
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) break;
-    after = records.back().key;
+  for (store::RecordScan items(store_, kWorkKind, run_ + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> item, items.Next());
+    if (!item) break;
+    MUSTER_ASSIGN(const ItemBody body, ItemBody::FromJson(item->body));
+    if (body.state != ItemBody::State::kDone) return false;
+    done.insert(item->key);
+    for (const pipeline::Partition& part : body.Successors())
+      needed.insert(ItemKey(run_, NameOf(part)));
   }
   MUSTER_ASSIGN(const std::optional<store::Record> record, store_.Get(kRunKind, run_));
   if (!record) return false;

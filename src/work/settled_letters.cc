@@ -3,21 +3,18 @@
 #include <algorithm>
 #include <map>
 
-#include "muster/lease.h"
+#include "muster/store.h"
+#include "store/store.h"
 #include "work/records.h"
 
 namespace muster::work {
 
 Status SettledLetters::Load() {
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const auto records,
-                  store_.Scan(kRedriveKind, run_ + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record.body));
-      settled_.insert(body.letters.begin(), body.letters.end());
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
-    after = records.back().key;
+  for (store::RecordScan redrives(store_, kRedriveKind, run_ + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, redrives.Next());
+    if (!record) return {};
+    MUSTER_ASSIGN(const RedriveBody body, RedriveBody::FromJson(record->body));
+    settled_.insert(body.letters.begin(), body.letters.end());
   }
 }
 

@@ -12,7 +12,7 @@ namespace muster::work {
 
 // Decides which items of a worker may start together. An item whose last holder died without
 // progress is a suspect: it starts alone, so that the next death blames it and not the items beside
-// it. An item that has made progress in this hold is past the gate: it starts anew wherever its
+// it. An item that has made progress in this hold is past the gate: it may start again wherever its
 // process dies, since progress resets its attempts. Thread-safe.
 class SuspectGate {
  public:

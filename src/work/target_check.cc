@@ -2,6 +2,7 @@
 
 #include "core/sha256.h"
 #include "pipeline/pipeline.h"
+#include "store/store.h"
 #include "work/records.h"
 
 namespace muster::work {
@@ -43,16 +44,11 @@ Status TargetCheck::Check(pipeline::Sink& sink, const std::string& incarnation,
 
 Status TargetCheck::CheckAll(pipeline::Sink& sink, const std::string& incarnation) {
   checked_ = incarnation;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(
-        const std::vector<store::Record> records,
-        store_.Scan(kTargetKind, run_ + "/" + incarnation + "/", after, store::kMaxBatch));
-    for (const store::Record& record : records) {
-      MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record.body));
-      MUSTER_TRY(Check(sink, incarnation, body.target));
-    }
-    if (records.size() < static_cast<size_t>(store::kMaxBatch)) return {};
-    after = records.back().key;
+  for (store::RecordScan targets(store_, kTargetKind, run_ + "/" + incarnation + "/");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, targets.Next());
+    if (!record) return {};
+    MUSTER_ASSIGN(const TargetBody body, TargetBody::FromJson(record->body));
+    MUSTER_TRY(Check(sink, incarnation, body.target));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "work/coordinator.h"
 #include "work/item_body.h"
 #include "work/records.h"

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/json.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"

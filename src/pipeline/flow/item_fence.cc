@@ -34,7 +34,7 @@ Status CheckOpen(const Fence& fence, const StoredFence& stored, const std::strin
   return Error{
       Code::kConflict, ItemAt(fence, place) + " was written by another incarnation of this run",
       "name this run differently, or start its workers with --new-incarnation to go on "
-      "from what is there; to begin anew, empty the target: remove its files, or its rows and "
+      "from what is there; to start over, empty the target: remove its files, or its rows and "
       "those of the run in muster_progress"};
 }
 

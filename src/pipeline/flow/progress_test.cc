@@ -24,6 +24,16 @@ TEST(Progress, PlainPositionsStayReadable) {
       R"({"position":"00042","end":"ä","read":0,"written":0,"skipped":0,"failed":0,"bytes":0})");
 }
 
+// Released versions read and write these bytes.
+TEST(Progress, IsWrittenAsInReleases) {
+  Progress progress{.position = "4", .end = "9", .counts = {.read = 5, .written = 2, .added = 1}};
+  progress = progress.CutAt("8").CutAt("\xff");
+  EXPECT_EQ(progress.ToString(),
+            R"({"position":"4","end":"%FF","read":5,"written":2,"skipped":0,"failed":0,"bytes":0,)"
+            R"("added":1,"former_ends":["9","8"]})");
+  EXPECT_EQ(*Progress::Parse(progress.ToString()), progress);
+}
+
 TEST(Progress, InvalidProgressIsRejected) {
   for (const char* text :
        {"", "[]", "{}", R"({"position":1})", R"({"position":"%zz","end":"","read":0})",

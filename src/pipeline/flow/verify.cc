@@ -90,7 +90,7 @@ DocumentHash ContentOf(const Document& document, const Contents& contents) {
 }
 
 // Reads all documents of a side. Calls `visit` for each that passes the transforms, and for each
-// that they add, and `spoilt` for each that is invalid or fails in a transform: it was not
+// that they add; `spoilt` for each that is invalid or fails in a transform, and so was not
 // migrated.
 template <class Visit, class Spoilt>
 Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,

@@ -170,7 +170,8 @@ Result<std::string> OpenSearchMetadata::KeepAliasesOfThisCluster(const Json& met
                                                                  Json& index) {
   const std::string source = TextIn(metadata, "cluster_uuid");
   if (source.empty() || !index.contains("aliases")) return std::string();
-  MUSTER_ASSIGN(const std::string here, ClusterUuid(client_, env_));
+  MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
+  MUSTER_ASSIGN(const std::string here, ClusterUuidIn(client_, about));
   if (here != source) return std::string();
   std::string names;
   for (const auto& [name, options] : index["aliases"].items()) {

@@ -46,13 +46,10 @@ Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::Open
   return std::move(*json);
 }
 
-Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env) {
-  const auto about = AskForJson(client, env, {.path = "/"});
-  if (!about) {
-    if (IsTransient(about.error().code)) return about.error();
-    return std::string();
-  }
-  return ClusterUuidIn(client, *about);
+Result<Json> AboutCluster(net::OpenSearchClient& client, Env& env) {
+  auto about = AskForJson(client, env, {.path = "/"});
+  if (!about && IsTransient(about.error().code)) return about.error();
+  return about ? *std::move(about) : Json();
 }
 
 Result<std::string> ClusterUuidIn(const net::OpenSearchClient& client, const Json& about) {
@@ -60,6 +57,10 @@ Result<std::string> ClusterUuidIn(const net::OpenSearchClient& client, const Jso
   if (uuid != "_na_") return uuid;
   return Error{Code::kUnavailable, client.Place() + " is still forming: it has no identity yet",
                "try again when it has elected its manager"};
+}
+
+std::string IndexUuidIn(const Json& settings, const std::string& index) {
+  return TextIn(MemberIn(MemberIn(MemberIn(settings, index), "settings"), "index"), "uuid");
 }
 
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what) {

@@ -17,11 +17,15 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
 Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
                         const std::stop_token& stop = {});
 
-// Identifies the cluster. Empty: it has no identity, or the user may not see it. kUnavailable: also
-// if it is still forming.
-Result<std::string> ClusterUuid(net::OpenSearchClient& client, Env& env);
-// By the response to GET /.
+// What the cluster says of itself; null: the user may not see it.
+Result<Json> AboutCluster(net::OpenSearchClient& client, Env& env);
+
+// Identifies the cluster, by AboutCluster. Empty: it has no identity, or the user may not see it.
+// kUnavailable: it is still forming.
 Result<std::string> ClusterUuidIn(const net::OpenSearchClient& client, const Json& about);
+
+// Identifies an index, by the response to GET NAME/_settings. Empty: it is about other indices.
+std::string IndexUuidIn(const Json& settings, const std::string& index);
 
 // For a response that does not match the API's documentation.
 Error Unexpected(const net::OpenSearchClient& client, const std::string& what);

@@ -23,7 +23,7 @@ Result<std::string> OpenSearchShards::Uuid(const std::string& collection,
     if (settings.error().code == Code::kPermission) return std::string();
     return settings.error();
   }
-  return TextIn(MemberIn(MemberIn(MemberIn(*settings, collection), "settings"), "index"), "uuid");
+  return IndexUuidIn(*settings, collection);
 }
 
 Status OpenSearchShards::CheckUuid(const std::string& collection, const std::string& uuid,

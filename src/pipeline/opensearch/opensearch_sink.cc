@@ -34,17 +34,6 @@ Status CheckIndexName(const std::string& name) {
                "URL"};
 }
 
-// Empty: the response is about a different index.
-std::string UuidOf(const Json& answer, const std::string& index) {
-  const Json* at = &answer;
-  for (const std::string& key :
-       {index, std::string("settings"), std::string("index"), std::string("uuid")}) {
-    if (!at->is_object() || !at->contains(key)) return "";
-    at = &(*at)[key];
-  }
-  return at->is_string() ? at->get<std::string>() : "";
-}
-
 // The only index behind `alias`, by the answer to GET ALIAS/_alias/ALIAS. Empty: there are several,
 // or one may be added (is_write_index, as a rollover does), or `alias` is none.
 std::string OnlyIndexBehind(const Json& answer, const std::string& alias) {
@@ -120,14 +109,14 @@ class OpenSearchSink : public Sink {
       if (code == Code::kPermission || code == Code::kInvalid) return std::string();
       return answer.error();
     }
-    if (answer->contains(name)) return UuidOf(*answer, name);
+    if (answer->contains(name)) return IndexUuidIn(*answer, name);
     const auto behind =
         client_.SendForJson({.path = path + "/_alias/" + net::OpenSearchPath(name)});
     if (!behind) {
       if (IsTransient(behind.error().code)) return behind.error();
       return std::string();
     }
-    return UuidOf(*answer, OnlyIndexBehind(*behind, name));
+    return IndexUuidIn(*answer, OnlyIndexBehind(*behind, name));
   }
 
   Result<std::string> TableId(const std::string& collection) override {

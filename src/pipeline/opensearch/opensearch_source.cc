@@ -37,7 +37,7 @@ class OpenSearchSource : public Source {
 
   Result<std::vector<Collection>> Collections() override {
     MUSTER_ASSIGN(const std::vector<Listed> indices, List());
-    MUSTER_ASSIGN(const Json about, About());
+    MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
     MUSTER_ASSIGN(const std::string cluster, ClusterUuidIn(client_, about));
     const std::string version = metadata::ClusterVersion::FromRoot(about).ToString();
     std::vector<Collection> collections;
@@ -102,7 +102,7 @@ class OpenSearchSource : public Source {
   // Optional: the version may lack it or the user may not read it, and the index itself has its
   // mappings. What the user may not read is named under "unreadable".
   Result<std::string> GlobalMetadata() override {
-    MUSTER_ASSIGN(const Json about, About());
+    MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
     const auto version = metadata::ClusterVersion::FromRoot(about);
     Json metadata{{"cluster_version", version.ToString()}};
     MUSTER_TRY(AddList(metadata, "index_templates", "index_template", "/_index_template"));
@@ -257,13 +257,6 @@ class OpenSearchSource : public Source {
   }
 
   std::string Place() const { return client_.Place(); }
-
-  // What the cluster says of itself; null: the user may not see it.
-  Result<Json> About() {
-    auto about = AskForJson(client_, env_, {.path = "/"});
-    if (!about && IsTransient(about.error().code)) return about.error();
-    return about ? *std::move(about) : Json();
-  }
 
   // The field to sort documents without sequence numbers by: always the same for an index, since
   // positions are its values. Such an index was created by Elasticsearch 5, which indexes type and

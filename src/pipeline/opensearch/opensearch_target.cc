@@ -105,7 +105,8 @@ Result<std::string> OpenSearchTables::IdOf(const std::string& uuid) {
   const MutexLock lock(mutex_);
   if (!cluster_) {
     // Some users may not ask, and some services do not say. The index's own uuid is random, too.
-    MUSTER_ASSIGN(cluster_, ClusterUuid(client_, env_));
+    MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
+    MUSTER_ASSIGN(cluster_, ClusterUuidIn(client_, about));
   }
   return *cluster_ + "/" + uuid;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "muster/task.h"
+#include "muster/states.h"
 #include "plan/model/chain.h"
 #include "plan/model/plan.h"
 

@@ -1,8 +1,7 @@
 #include "plan/compile/state_table.h"
 
-#include "core/json_fields.h"
-#include "core/record_version.h"
-#include "muster/lease.h"
+#include "core/record_fields.h"
+#include "muster/store.h"
 #include "plan/compile/arrangement.h"
 #include "plan/compile/compile.h"
 #include "plan/model/order.h"
@@ -30,24 +29,19 @@ std::string KeyOf(const std::string& execution, int64_t part) {
   return execution + "/" + std::to_string(part);
 }
 
-Json StateJson(const PlanState& state) {
-  Json json{{"rank", state.rank}, {"role", kRoles.NameOf(state.role)}};
-  if (state.phase) json["phase"] = NameOf(*state.phase);
-  if (!state.task.empty()) json["task"] = state.task;
-  return json;
-}
+constexpr RecordFields<PlanState, 4> kStateFields{{
+    Required<PlanState, &PlanState::rank>("rank"),
+    Named<PlanState, &PlanState::role, kRoles>("role"),
+    Field<PlanState, &PlanState::phase, ByName<kPhaseNames>>("phase"),
+    Field<PlanState, &PlanState::task>("task"),
+}};
+
+Json StateJson(const PlanState& state) { return Nested<kStateFields>::Write(state); }
 
 Result<PlanState> ReadState(const Json& json, const std::string& name) {
   PlanState state;
-  std::string role;
-  std::string phase;
   JsonFields fields(json);
-  fields.Need("rank", state.rank).Need("role", role).Read("phase", phase).Read("task", state.task);
-  const auto known = kRoles.Find(role);
-  if (!known) fields.Mistake("there is no role '" + role + "'");
-  state.role = known.value_or(StateRole::kTask);
-  state.phase = kPhaseNames.Find(phase);
-  if (!phase.empty() && !state.phase) fields.Mistake("there is no phase '" + phase + "'");
+  ReadMembers(kStateFields, fields, state);
   MUSTER_TRY(fields.Check("the entry of state '" + name + "'"));
   return state;
 }

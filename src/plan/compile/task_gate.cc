@@ -56,10 +56,8 @@ states::TaskCall TaskGate::Labelled(const states::TaskCall& call) const {
   const auto found = states_.find(call.state);
   if (found == states_.end()) return labelled;
   const PlanState& state = found->second;
-  labelled.part = states::PlanPart{.rank = state.rank,
-                                   .phase = state.phase ? std::string(NameOf(*state.phase)) : "",
-                                   .task = state.task,
-                                   .does_task = state.Begins()};
+  labelled.part = states::PlanPart{
+      .rank = state.rank, .phase = state.phase, .task = state.task, .does_task = state.Begins()};
   return labelled;
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/mutex.h"
+#include "muster/states.h"
 #include "plan/compile/state_table.h"
-#include "states/states.h"
 
 namespace muster::plan {
 

@@ -29,8 +29,8 @@ class Adviser {
       FindMerges();
     }
     std::stable_sort(advice_.begin(), advice_.end(), [](const Advice& a, const Advice& b) {
-      const bool first_warns = a.kind == "warning";
-      const bool second_warns = b.kind == "warning";
+      const bool first_warns = a.kind == AdviceKind::kWarning;
+      const bool second_warns = b.kind == AdviceKind::kWarning;
       if (first_warns != second_warns) return first_warns;
       return a.saves.max > b.saves.max;
     });
@@ -50,7 +50,7 @@ class Adviser {
         outlook_.slow.total_s - MakeSchedule(plan, arrangement.root, format, true).total_s};
   }
 
-  void Add(const std::string& kind, const std::string& text, const std::string& change) {
+  void Add(AdviceKind kind, const std::string& text, const std::string& change) {
     const auto saves = Try(change);
     if (!saves || saves->max < outlook_.slow.total_s * kWorthIt) return;
     const double percent = std::round(100 * saves->max / outlook_.slow.total_s);
@@ -61,15 +61,16 @@ class Adviser {
 
   void Warn() {
     if (outlook_.IsAws() && outlook_.MostEvents() > kEventLimit) {
-      advice_.push_back({"warning", "an execution writes up to " +
-                                        std::to_string(outlook_.MostEvents()) +
-                                        " events, and AWS ends it at 25,000: raise poll, or "
-                                        "split the rank"});
+      advice_.push_back({AdviceKind::kWarning,
+                         "an execution writes up to " + std::to_string(outlook_.MostEvents()) +
+                             " events, and AWS ends it at 25,000: raise poll, or "
+                             "split the rank"});
     }
     for (const size_t rank : outlook_.arrangement.delayed) {
-      advice_.push_back({"warning", "rank " + std::to_string(plan_.ranks[rank].number) +
-                                        " starts later than its needs require: branches of a "
-                                        "state machine cannot wait for each other"});
+      advice_.push_back(
+          {AdviceKind::kWarning, "rank " + std::to_string(plan_.ranks[rank].number) +
+                                     " starts later than its needs require: branches of a "
+                                     "state machine cannot wait for each other"});
     }
   }
 
@@ -81,7 +82,7 @@ class Adviser {
         if (first.external || !CouldRunBeside(plan_, first, second)) continue;
         const std::string a = std::to_string(first.number);
         const std::string b = std::to_string(second.number);
-        Add("parallel",
+        Add(AdviceKind::kParallel,
             "rank " + b + " refers to nothing of rank " + a + " and could run beside it",
             "parallel=" + a + "," + b);
       }
@@ -95,7 +96,7 @@ class Adviser {
       const int64_t more = task.dpu + kMoreDpu;
       const double shorter = 1 - std::pow(static_cast<double>(task.dpu) / static_cast<double>(more),
                                           plan_.rates.dpu_exponent);
-      Add("dpu",
+      Add(AdviceKind::kDpu,
           task.name + " with " + std::to_string(more) + " DPU instead of " +
               std::to_string(task.dpu) + " takes " +
               std::to_string(static_cast<int64_t>(std::round(100 * shorter))) + " % less",
@@ -106,7 +107,7 @@ class Adviser {
   void TryParquet() {
     if (outlook_.profile.format == StagingFormat::kParquet) return;
     const auto smaller = static_cast<int64_t>(std::round(100 * (1 - plan_.rates.parquet_size)));
-    Add("staging",
+    Add(AdviceKind::kStaging,
         "staging in Parquet takes " + std::to_string(smaller) +
             " % less space and is read faster; JSON is easier to look into",
         "staging=parquet");
@@ -124,7 +125,7 @@ class Adviser {
         const std::string numbers = std::to_string(a.number) + "," + std::to_string(b.number);
         const auto saves = Try("merge=" + numbers);
         if (!saves || saves->max < 0) continue;
-        advice_.push_back({"merge",
+        advice_.push_back({AdviceKind::kMerge,
                            "ranks " + std::to_string(a.number) + " and " +
                                std::to_string(b.number) + " have the same needs and could be one",
                            "merge=" + numbers, *saves});

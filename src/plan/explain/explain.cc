@@ -3,8 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/enum_names.h"
+
 namespace muster::plan {
 namespace {
+
+constexpr EnumNames<AdviceKind, 5> kAdviceKinds{{{
+    {AdviceKind::kParallel, "parallel"},
+    {AdviceKind::kDpu, "dpu"},
+    {AdviceKind::kStaging, "staging"},
+    {AdviceKind::kMerge, "merge"},
+    {AdviceKind::kWarning, "warning"},
+}}};
 
 double Cents(double amount) { return std::round(amount * 100) / 100; }
 
@@ -220,7 +230,7 @@ Json ToJson(const Outlook& outlook) {
   for (const size_t rank : outlook.arrangement.delayed) delayed.push_back(plan.ranks[rank].number);
   Json advice = Json::array();
   for (const Advice& one : AdviseOn(outlook)) {
-    Json entry{{"kind", one.kind}, {"text", one.text}};
+    Json entry{{"kind", kAdviceKinds.NameOf(one.kind)}, {"text", one.text}};
     if (!one.what_if.empty()) entry["what_if"] = one.what_if;
     if (one.saves.max > 0) entry["saves"] = RangeJson(one.saves.min, one.saves.max);
     advice.push_back(std::move(entry));

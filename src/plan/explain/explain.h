@@ -46,8 +46,9 @@ struct Cost {
 Cost CostOf(const Outlook& outlook, bool slowest);
 
 // Possible improvements, the most helpful first. Each can be tried with --what-if.
+enum class AdviceKind { kParallel, kDpu, kStaging, kMerge, kWarning };
 struct Advice {
-  std::string kind;  // parallel, dpu, staging, merge, warning
+  AdviceKind kind = AdviceKind::kWarning;
   std::string text;
   std::string what_if = {};
   SecondsRange saves = {};

@@ -117,7 +117,7 @@ TEST(Explain, AdviceOnAMergeNamesTheChangeThatTriesIt) {
   const Outlook outlook = MakeOutlook(plan, plan.profiles[0]);
   const auto advice = AdviseOn(outlook);
   const auto merge = std::find_if(advice.begin(), advice.end(),
-                                  [](const Advice& one) { return one.kind == "merge"; });
+                                  [](const Advice& one) { return one.kind == AdviceKind::kMerge; });
   ASSERT_NE(merge, advice.end());
   EXPECT_EQ(merge->what_if, "merge=2,3");
 }

@@ -6,12 +6,12 @@
 #include "plan/run/run_attempts.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
+#include "store/store.h"
 
 namespace muster::plan {
 namespace {
 
 constexpr size_t kMostRuns = 10;
-constexpr int kPage = 1000;
 
 class PastReader {
  public:
@@ -38,21 +38,18 @@ class PastReader {
   // The newest first.
   Result<std::vector<Found>> FindRuns() {
     std::vector<Found> all;
-    for (std::string after;;) {
-      MUSTER_ASSIGN(auto page, store_.Scan(kRunKind, "", after, kPage));
-      for (store::Record& record : page) {
-        after = record.key;
-        auto run = ReadRunBody(record);
-        // Unreadable runs are skipped here; 'muster list' shows them.
-        if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
-        MUSTER_TRY(DropForeignAttempts(store_, *run));
-        const auto execution = states_.Find(run->attempts.front().execution);
-        if (!execution && execution.error().code != Code::kCorrupt) return execution.error();
-        if (!execution || !*execution) continue;
-        const WallTime start = run->first_start.value_or((*execution)->start);
-        all.push_back({std::move(record), *std::move(run), start});
-      }
-      if (page.size() < static_cast<size_t>(kPage)) break;
+    for (store::RecordScan records(store_, kRunKind, "");;) {
+      MUSTER_ASSIGN(std::optional<store::Record> record, records.Next());
+      if (!record) break;
+      auto run = ReadRunBody(*record);
+      // Unreadable runs are skipped here; 'muster list' shows them.
+      if (!run || run->plan != plan_.name || run->profile != profile_.name) continue;
+      MUSTER_TRY(DropForeignAttempts(store_, *run));
+      const auto execution = states_.Find(run->attempts.front().execution);
+      if (!execution && execution.error().code != Code::kCorrupt) return execution.error();
+      if (!execution || !*execution) continue;
+      const WallTime start = run->first_start.value_or((*execution)->start);
+      all.push_back({*std::move(record), *std::move(run), start});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Found& a, const Found& b) { return a.start > b.start; });

@@ -11,13 +11,6 @@
 namespace muster::plan {
 namespace {
 
-template <class Map>
-std::vector<std::string> KeysOf(const Map& map) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : map) keys.push_back(key);
-  return keys;
-}
-
 Error Bad(const std::string& change, const std::string& why, const std::string& hint = "") {
   return {Code::kInvalid, "what if " + change + ": " + why, hint};
 }
@@ -26,7 +19,7 @@ Result<int64_t> NumberOf(const std::string& change, std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1)
-    return Bad(change, "'" + std::string(text) + "' is no number above 0");
+    return Bad(change, "'" + std::string(text) + "' is not a number above 0");
   return number;
 }
 
@@ -38,7 +31,7 @@ Status ChangeDpu(Plan& plan, const std::string& change, const std::string& name,
   const auto found = plan.scripts.find(name);
   if (found == plan.scripts.end())
     return Bad(change, "there is no script '" + name + "'",
-               SuggestName(name, KeysOf(plan.scripts)));
+               SuggestName(name, NamesIn(plan.scripts)));
   if (plan.pools.dpu && dpu > *plan.pools.dpu)
     return Bad(change, "the pool has " + std::to_string(*plan.pools.dpu) + " DPU");
   TransformTask& task = found->second;
@@ -52,7 +45,7 @@ Status ChangeRows(Plan& plan, const std::string& change, const std::string& name
   const auto found = plan.objects.find(name);
   if (found == plan.objects.end())
     return Bad(change, "there is no object '" + name + "'",
-               SuggestName(name, KeysOf(plan.objects)));
+               SuggestName(name, NamesIn(plan.objects)));
   ExtractTask& object = found->second;
   const auto rows_of = [&plan](const std::vector<std::string>& names) {
     double sum = 0;

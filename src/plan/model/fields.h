@@ -67,4 +67,12 @@ class FieldReader {
 // "did you mean 'x'?", or the list of valid names, or nothing.
 std::string SuggestName(const std::string& word, const std::vector<std::string>& candidates);
 
+// The candidates in a map by name.
+template <class Map>
+std::vector<std::string> NamesIn(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
 }  // namespace muster::plan

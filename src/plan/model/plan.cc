@@ -27,8 +27,6 @@ void NoteContents(Plan& plan) {
 
 }  // namespace
 
-std::string_view NameOf(Phase phase) { return kPhaseNames.NameOf(phase); }
-
 std::string KeyOf(Phase phase, const std::string& task) {
   return std::string(NameOf(phase)) + "/" + task;
 }

@@ -30,8 +30,8 @@ struct RetryRule {
 };
 
 inline constexpr EnumNames<Phase, 2> kPhaseNames{{{
-    {Phase::kExtract, "extract"},
-    {Phase::kTransform, "transform"},
+    {Phase::kExtract, NameOf(Phase::kExtract)},
+    {Phase::kTransform, NameOf(Phase::kTransform)},
 }}};
 
 // Defaults for all tasks of a phase.

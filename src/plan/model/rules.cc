@@ -12,13 +12,6 @@
 namespace muster::plan {
 namespace {
 
-template <class Map>
-std::vector<std::string> KeysOf(const Map& map) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : map) keys.push_back(key);
-  return keys;
-}
-
 std::string Lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -85,8 +78,8 @@ class Rules {
   }
 
   void CheckTasks() {
-    const std::vector<std::string> objects = KeysOf(plan_.objects);
-    const std::vector<std::string> scripts = KeysOf(plan_.scripts);
+    const std::vector<std::string> objects = NamesIn(plan_.objects);
+    const std::vector<std::string> scripts = NamesIn(plan_.scripts);
     for (size_t i = 0; i < plan_.ranks.size(); ++i) {
       for (const Reference& object : plan_.ranks[i].extract) {
         if (!plan_.objects.contains(object.name)) {
@@ -149,7 +142,7 @@ class Rules {
       if (found == extracts_.end()) {
         problems_.Add(object.position,
                       script.name + " reads '" + object.name + "', which no rank extracts",
-                      SuggestName(object.name, KeysOf(plan_.objects)));
+                      SuggestName(object.name, NamesIn(plan_.objects)));
       } else if (found->second != rank && !order_.IsBefore(found->second, rank)) {
         problems_.Add(object.position,
                       script.name + " in " + Label(rank) + " reads " + object.name +
@@ -180,7 +173,7 @@ class Rules {
       if (found == loads_.end()) {
         problems_.Add(table.position,
                       script.Target() + " refers to " + table.name + ", which nothing loads",
-                      SuggestName(table.name, KeysOf(loads_)));
+                      SuggestName(table.name, NamesIn(loads_)));
       } else if (!order_.IsBefore(found->second, rank)) {
         problems_.Add(table.position,
                       script.Target() + " in " + Label(rank) + " is loaded before " + table.name +

@@ -143,7 +143,7 @@ TEST_F(OldRunsTest, InterruptedRunContinuesAndItsCallsCarryTheirTasks) {
   const auto part = parts.at("Transform-2-load-c");
   ASSERT_TRUE(part);
   EXPECT_EQ(part->rank, 2);
-  EXPECT_EQ(part->phase, "transform");
+  EXPECT_EQ(part->phase, Phase::kTransform);
   EXPECT_EQ(part->task, "load-c");
   EXPECT_TRUE(part->does_task);
   EXPECT_EQ(parts.at("Reconcile-Rank1")->rank, 1);

@@ -76,9 +76,8 @@ Json AttemptsJson(const RunState& run) {
   return attempts;
 }
 
-void ReadAttempts(const Json& body, RunState& run) {
-  const Json& attempts = MemberIn(body, "attempts");
-  if (!attempts.is_array() || attempts.empty()) {
+void ReadAttempts(const Json* attempts, RunState& run) {
+  if (attempts == nullptr || !attempts->is_array() || attempts->empty()) {
     run.unmarked_staging = true;
     const auto kept = static_cast<int64_t>(kMaxKept);
     for (int64_t i = std::max<int64_t>(1, run.attempt - kept + 1); i < run.attempt; ++i)
@@ -86,7 +85,7 @@ void ReadAttempts(const Json& body, RunState& run) {
     run.attempts.push_back({run.attempt, run.execution, {}});
     return;
   }
-  for (const Json& one : attempts) {
+  for (const Json& one : *attempts) {
     Attempt attempt{NumberIn(one, "number"), TextIn(one, "execution"), {}};
     for (const Json& task : MemberIn(one, "again")) {
       if (task.is_string()) attempt.again.push_back(task.get<std::string>());

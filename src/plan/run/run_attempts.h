@@ -22,7 +22,7 @@ void AddAttempt(RunState& run);
 // The attempts in a run's record. A record of an older version has none: its executions were called
 // ID, ID.2, ID.3 and so on.
 Json AttemptsJson(const RunState& run);
-void ReadAttempts(const Json& body, RunState& run);
+void ReadAttempts(const Json* attempts, RunState& run);  // null: an older version
 
 // Older versions could give an attempt of one run the name of another run. Removes attempts whose
 // executions belong to other runs; if the current one is among them, it has not begun.

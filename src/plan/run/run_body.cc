@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "core/json_fields.h"
 #include "core/planted_bug.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
 #include "plan/compile/profile_states.h"
 #include "plan/model/data_flow.h"
 #include "plan/model/fields.h"
@@ -20,6 +19,47 @@ constexpr int64_t kMaxAttempts = 100'000;  // in a record: each is looked up
 // Raised when older versions could not continue a run.
 constexpr RecordFormat kFormat{"plan.run", 2};
 constexpr int64_t kEnumsByName = 2;  // since this version
+
+constexpr char kPinsScripts[] = "pins_scripts";
+
+// What a record says of its run. The id is the record's key.
+constexpr RecordFields<RunState, 14> kRunFields{{
+    Always<RunState, &RunState::plan>("plan"),
+    Always<RunState, &RunState::path>("path"),
+    Always<RunState, &RunState::folder>("folder"),
+    Always<RunState, &RunState::hash>("hash"),
+    {kPinsScripts, [](const RunState&, Json& json, std::string_view name) { json[name] = true; },
+     [](JsonFields&, RunState&, std::string_view) {}},
+    Always<RunState, &RunState::incarnation>("incarnation"),
+    Always<RunState, &RunState::unmarked_staging>("unmarked_staging"),
+    {"first_start",
+     [](const RunState& from, Json& json, std::string_view name) {
+       json[name] = from.FirstStart().time_since_epoch().count();
+     },
+     [](JsonFields& fields, RunState& to, std::string_view name) {
+       int64_t first = 0;
+       fields.Read(name, first);
+       if (first > 0) to.first_start = WallTime(milliseconds(first));
+     }},
+    Always<RunState, &RunState::profile>("profile"),
+    Required<RunState, &RunState::inputs>("inputs"),
+    Always<RunState, &RunState::variables>("variables"),
+    {"attempt",
+     [](const RunState& from, Json& json, std::string_view name) { json[name] = from.attempt; },
+     [](JsonFields& fields, RunState& to, std::string_view name) {
+       fields.Read(name, to.attempt);
+       if (to.attempt >= 1 && to.attempt <= kMaxAttempts) return;
+       fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
+     }},
+    Required<RunState, &RunState::execution>("execution"),
+    {"attempts",
+     [](const RunState& from, Json& json, std::string_view name) {
+       json[name] = AttemptsJson(from);
+     },
+     [](JsonFields& fields, RunState& to, std::string_view name) {
+       if (fields.good()) ReadAttempts(fields.Find(name), to);
+     }},
+}};
 
 bool IsId(const std::string& id) {
   return !id.empty() && id.size() <= kMaxRunNameBytes &&
@@ -59,7 +99,7 @@ CanonicalForm FormOf(const Json& body) {
   return VersionOf(body) >= kEnumsByName ? CanonicalForm::kNames : CanonicalForm::kNumbers;
 }
 Plan AsPinnedBy(const Json& body, const Plan& plan) {
-  return body.contains("pins_scripts") ? plan : WithoutContents(plan);
+  return body.contains(kPinsScripts) ? plan : WithoutContents(plan);
 }
 
 // "objects.A.rows: 1 → 2"; digests are left out.
@@ -115,24 +155,12 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
   // A plan too large to be stored is still known by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
-  return ToJsonText({{kVersionField, kFormat.version},
-                     {"plan", run.plan},
-                     {"path", run.path},
-                     {"folder", run.folder},
-                     {"hash", run.hash},
-                     {"pins_scripts", true},
-                     {"incarnation", run.incarnation},
-                     {"unmarked_staging", run.unmarked_staging},
-                     {"first_start", run.FirstStart().time_since_epoch().count()},
-                     {"profile", run.profile},
-                     {"inputs", run.inputs},
-                     {"variables", run.variables},
-                     {"attempt", run.attempt},
-                     {"execution", run.execution},
-                     {"attempts", AttemptsJson(run)},
-                     {"done", done},
-                     {"cancel", CancelMachine(plan, run)},
-                     {"content", std::move(canonical)}});
+  Json body{{kVersionField, kFormat.version}};
+  WriteMembers(kRunFields, run, body);
+  body["done"] = done;
+  body["cancel"] = CancelMachine(plan, run);
+  body["content"] = std::move(canonical);
+  return ToJsonText(body);
 }
 
 Result<RunState> ReadRunBody(const store::Record& record) {
@@ -143,24 +171,8 @@ Result<RunState> ReadRunBody(const store::Record& record) {
   RunState run;
   run.id = record.key;
   JsonFields fields(body);
-  fields.Read("plan", run.plan)
-      .Read("path", run.path)
-      .Read("folder", run.folder)
-      .Read("unmarked_staging", run.unmarked_staging)
-      .Read("hash", run.hash)
-      .Read("incarnation", run.incarnation)
-      .Read("profile", run.profile)
-      .Need("inputs", run.inputs)
-      .Read("variables", run.variables)
-      .Read("attempt", run.attempt)
-      .Need("execution", run.execution);
-  if (const int64_t first = NumberIn(body, "first_start"); first > 0)
-    run.first_start = WallTime(milliseconds(first));
-  if (run.attempt < 1 || run.attempt > kMaxAttempts) {
-    fields.Mistake("'attempt' is not from 1 to " + std::to_string(kMaxAttempts));
-  }
+  ReadMembers(kRunFields, fields, run);
   MUSTER_TRY(fields.Check("the record of migration '" + record.key + "'"));
-  ReadAttempts(body, run);
   return run;
 }
 

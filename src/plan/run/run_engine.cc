@@ -4,6 +4,7 @@
 
 #include "muster/runs.h"
 #include "plan/run/runs.h"
+#include "states/states.h"
 
 namespace muster::plan {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "core/sha256.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "plan/compile/compile.h"
 #include "plan/model/order.h"
 #include "plan/model/plan_json.h"

@@ -6,7 +6,7 @@
 #include "core/guard.h"
 #include "core/log.h"
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
 #include "plan/run/side_records.h"

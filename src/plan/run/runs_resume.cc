@@ -1,7 +1,7 @@
 // Resuming a run: who may, and what the next attempt does.
 
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "plan/model/data_flow.h"
 #include "plan/model/plan_json.h"
 #include "plan/run/run_attempts.h"

@@ -1,7 +1,7 @@
 #include "plan/run/side_records.h"
 
 #include "core/record_fields.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 
 namespace muster::plan {
 namespace {

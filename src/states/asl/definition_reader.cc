@@ -90,7 +90,7 @@ void DefinitionReader::CheckGraph(const Node& states_node, const Machine& machin
   const auto exists = [&](const std::string& name) { return states_node.Find(name) != nullptr; };
   if (!exists(machine.start_at)) {
     source_.Add(start.offset,
-                "\"StartAt\" names \"" + machine.start_at + "\", which is no state of " + where);
+                "\"StartAt\" names \"" + machine.start_at + "\", which is not a state of " + where);
     return;
   }
   std::set<std::string> reached = {machine.start_at};
@@ -121,7 +121,7 @@ void DefinitionReader::CheckGraph(const Node& states_node, const Machine& machin
     // Reported where the name is used, since that shows the mistake best.
     const auto check = [&](const Node* at) {
       if (at == nullptr || !at->is_string() || exists(at->text())) return;
-      source_.Add(at->offset, "\"" + at->text() + "\" is no state of " + where);
+      source_.Add(at->offset, "\"" + at->text() + "\" is not a state of " + where);
     };
     check(member.value.Find("Next"));
     check(member.value.Find("Default"));

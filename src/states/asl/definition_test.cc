@@ -47,7 +47,7 @@ TEST(Definition, AllProblemsAreFoundAtOnceWithTheirPlaces) {
       "f:3:3: a state machine has no field \"Colour\"",
       "f:5:74: \"ErrorEquals\" needs at least one error name",
       "f:5:93: \"MaxAttempts\" must be a whole number from 0 to 99999999",
-      "f:5:107: \"Nowhere\" is no state of the state machine",
+      "f:5:107: \"Nowhere\" is not a state of the state machine",
       "f:6:5: no state leads to \"B\"",
       "f:6:40: bad JSONPath '$..': expected a name at character 4",
       "f:7:5: no state leads to \"C\"",

@@ -189,20 +189,12 @@ Answer Base64Decode(const Arguments& arguments) {
 Answer Hash(const Arguments& arguments) {
   if (!arguments[1].is_string()) return Bad("The algorithm must be a string.");
   const auto& algorithm = arguments[1].get_ref<const std::string&>();
-  const EVP_MD* digest = nullptr;
-  if (algorithm == "MD5") digest = EVP_md5();
-  if (algorithm == "SHA-1") digest = EVP_sha1();
-  if (algorithm == "SHA-256") digest = EVP_sha256();
-  if (algorithm == "SHA-384") digest = EVP_sha384();
-  if (algorithm == "SHA-512") digest = EVP_sha512();
-  if (digest == nullptr) return Bad("Unknown hash algorithm: " + algorithm);
   const std::string data =
       arguments[0].is_string() ? arguments[0].get<std::string>() : ToJsonText(arguments[0]);
+  const Result<std::string> hash = HashHex(algorithm, data);
+  if (!hash) return Bad(hash.error().message);
   if (data.size() > kMaxTextChars) return Bad("The data must not be longer than 10000 characters.");
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned int size = 0;
-  EVP_Digest(data.data(), data.size(), bytes.data(), &size, digest, nullptr);
-  return Hex({reinterpret_cast<const char*>(bytes.data()), size});
+  return *hash;
 }
 
 Answer JsonMerge(const Arguments& arguments) {

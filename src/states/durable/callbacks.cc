@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "states/durable/load_flow.h"
 
 namespace muster::states {

@@ -4,14 +4,14 @@
 #include "core/json.h"
 #include "core/number.h"
 #include "core/planted_bug.h"
-#include "muster/lease.h"
+#include "muster/store.h"
+#include "states/durable/child_scan.h"
 #include "states/durable/engine.h"
 #include "states/run/runner.h"
 
 namespace muster::states {
 namespace {
 
-constexpr int kScanPage = 100;
 constexpr int64_t kMaxOpenChildren = 1'000;
 constexpr size_t kChildrenPerWrite = 100;
 constexpr milliseconds kFirstPoll{20};
@@ -101,26 +101,20 @@ Status Driver::SettleChildren(Drive& drive) {
                           : KeyOf(record.execution, ChildPath(flow, children.settled_below - 1));
   bool progress = false;
   std::optional<Failure> fatal;
-  for (;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> page,
-                  store_.Scan(kKind, prefix, after, kScanPage));
-    for (const store::Record& stored : page) {
-      after = stored.key;
-      // Deeper branches share the prefix.
-      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
-      const int64_t index = IndexOf(stored.key);
-      if (index < children.settled_below || children.settled.contains(index) ||
-          index >= children.started)
-        continue;
-      if (SaysRunning(stored.body)) continue;
-      MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(stored));
-      if (!child.flow.ended() || (child.flow.status == FlowStatus::kAborted && !fatal)) continue;
-      progress = true;
-      children.settled.insert(index);
-      if (!child.apart) record.branch_events += child.event_count + child.branch_events;
-      if (drive.interpreter->ChildEnded(flow, child.flow) && !fatal) fatal = child.flow.failure;
-    }
-    if (page.size() < static_cast<size_t>(kScanPage)) break;
+  for (ChildScan scan(store_, prefix, std::move(after));;) {
+    MUSTER_ASSIGN(std::optional<store::Record> stored, scan.Next());
+    if (!stored) break;
+    const int64_t index = IndexOf(stored->key);
+    if (index < children.settled_below || children.settled.contains(index) ||
+        index >= children.started)
+      continue;
+    if (SaysRunning(stored->body)) continue;
+    MUSTER_ASSIGN(const FlowRecord child, codec_.Decode(*std::move(stored)));
+    if (!child.flow.ended() || (child.flow.status == FlowStatus::kAborted && !fatal)) continue;
+    progress = true;
+    children.settled.insert(index);
+    if (!child.apart) record.branch_events += child.event_count + child.branch_events;
+    if (drive.interpreter->ChildEnded(flow, child.flow) && !fatal) fatal = child.flow.failure;
   }
   while (children.settled.erase(children.settled_below) > 0) ++children.settled_below;
   if (fatal) {
@@ -186,19 +180,11 @@ Result<std::vector<ChildResult>> Driver::ResultsFrom(Drive& drive, int64_t from)
 // parent's record from counting them. A child's holder notices at its next look.
 Status Driver::AbortChildren(Drive& drive) {
   const FlowRecord& record = drive.record();
-  const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> page,
-                  store_.Scan(kKind, prefix, after, kScanPage));
-    for (const store::Record& stored : page) {
-      after = stored.key;
-      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
-      MUSTER_TRY(EndFrom(stored.key, FlowStatus::kAborted, {}));
-    }
-    if (page.size() < static_cast<size_t>(kScanPage)) break;
+  for (ChildScan scan(store_, KeyOf(record.execution, ChildPrefix(record.flow)));;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> child, scan.Next());
+    if (!child) return {};
+    MUSTER_TRY(EndFrom(child->key, FlowStatus::kAborted, {}));
   }
-  return {};
 }
 
 Status Driver::EndFrom(const std::string& key, FlowStatus status, const Failure& failure) {

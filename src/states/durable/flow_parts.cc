@@ -121,6 +121,16 @@ constexpr std::array<Field<TaskProgress>, 8> kTaskFields{{
      }},
 }};
 
+// A call to cancel, which is pending.
+constexpr std::array<Field<TaskProgress>, 4> kCancelFields{{
+    Plain<&TaskProgress::resource>("resource"),
+    Plain<&TaskProgress::token>("token"),
+    {"resume",
+     [](const TaskProgress& from, Json& json, const char* name) { json[name] = from.resume; },
+     [](Json& member, TaskProgress& to) { to.resume = std::move(member); }},
+    Plain<&TaskProgress::input>("input"),
+}};
+
 constexpr std::array<Field<ChildrenProgress>, 9> kChildrenFields{{
     Plain<&ChildrenProgress::total>("total"),
     Plain<&ChildrenProgress::started>("started"),
@@ -195,18 +205,14 @@ ResultsProgress ResultsFromJson(Json json) {
   return FromJson<ResultsProgress>(kResultsFields, json);
 }
 
-Json CancelToJson(const TaskProgress& call) {
-  Json json = {{"resource", call.resource}, {"token", call.token}, {"resume", call.resume}};
-  if (call.input) json["input"] = *call.input;
-  return json;
-}
+Json CancelToJson(const TaskProgress& call) { return ToJson(kCancelFields, call); }
 
-TaskProgress CancelFromJson(const Json& json) {
-  return {.resource = json.at("resource").get<std::string>(),
-          .input = MakeValue(json.value("input", Json::object())),
-          .token = json.at("token").get<std::string>(),
-          .resume = json.at("resume"),
-          .pending = true};
+TaskProgress CancelFromJson(Json json) {
+  for (const char* name : {"resource", "token", "resume"}) json.at(name);  // throws: missing
+  auto call = FromJson<TaskProgress>(kCancelFields, json);
+  call.pending = true;
+  if (!call.input) call.input = MakeValue(Json::object());
+  return call;
 }
 
 }  // namespace muster::states

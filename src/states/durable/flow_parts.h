@@ -11,7 +11,7 @@ TaskProgress TaskFromJson(Json json);
 
 // A pending call to cancel.
 Json CancelToJson(const TaskProgress& call);
-TaskProgress CancelFromJson(const Json& json);
+TaskProgress CancelFromJson(Json json);
 
 // `with_items`: the items are stored in the record.
 Json ChildrenToJson(const ChildrenProgress& children, bool with_items);

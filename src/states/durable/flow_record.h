@@ -20,6 +20,9 @@ inline constexpr char kMachineKind[] = "states.machine";
 inline constexpr char kCallbackKind[] = "states.callback";
 inline constexpr RecordFormat kCallbackFormat{kCallbackKind, 1};
 
+// Records of kKind read at a time: they may be large.
+inline constexpr int kScanPage = 100;
+
 // The items of a Map that do not fit into its record: in pieces of some items each, so that one
 // piece can be loaded without the others.
 struct StoredItems {

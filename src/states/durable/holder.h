@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "muster/lease.h"
 #include "muster/store.h"
 #include "states/durable/flow_record.h"
 

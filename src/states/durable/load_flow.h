@@ -7,7 +7,7 @@
 
 namespace muster::states {
 
-// The record of an execution or branch. kNotFound: there is none.
+// The record of an execution or branch. kNotFound: no such record.
 Result<store::Record> LoadRecord(store::Store& store, const std::string& key);
 Result<FlowRecord> LoadFlow(store::Store& store, const std::string& key);
 

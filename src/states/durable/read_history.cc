@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "states/durable/load_flow.h"
+#include "store/store.h"
 
 namespace muster::states {
 namespace {
-
-constexpr int kScanPage = 100;
 
 // The place of an event in the history. No event comes before what led to it, even if the clock was
 // set back in between.
@@ -98,19 +97,12 @@ Result<std::vector<FlowHistory>> LoadFlows(store::Store& store, const std::strin
   };
   MUSTER_ASSIGN(const FlowRecord root, LoadFlow(store, name));
   MUSTER_TRY(add(root));
-  const std::string prefix = name + "/";
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> page,
-                  store.Scan(kKind, prefix, after, kScanPage));
-    for (const store::Record& stored : page) {
-      after = stored.key;
-      MUSTER_ASSIGN(const FlowRecord record, codec.Decode(stored));
-      if (!record.apart) MUSTER_TRY(add(record));
-    }
-    if (page.size() < static_cast<size_t>(kScanPage)) break;
+  for (store::RecordScan scan(store, kKind, name + "/", kScanPage);;) {
+    MUSTER_ASSIGN(std::optional<store::Record> stored, scan.Next());
+    if (!stored) return flows;
+    MUSTER_ASSIGN(const FlowRecord record, codec.Decode(*std::move(stored)));
+    if (!record.apart) MUSTER_TRY(add(record));
   }
-  return flows;
 }
 
 void PlaceAll(std::vector<FlowHistory>& flows) {

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "core/number.h"
-#include "muster/lease.h"
+#include "muster/store.h"
+#include "states/durable/child_scan.h"
 #include "states/durable/load_flow.h"
 
 namespace muster::states {
 namespace {
 
 constexpr std::chrono::hours kRedriveWindow{14 * 24};
-constexpr int kScanPage = 100;
 
 }  // namespace
 
@@ -81,26 +81,20 @@ Status Redrive::Reset(FlowRecord& record, const Definition& definition) {
 Status Redrive::ResetChildren(FlowRecord& record, const Definition& definition) {
   ChildrenProgress& children = *record.flow.children;
   const std::string prefix = KeyOf(record.execution, ChildPrefix(record.flow));
-  std::string after;
-  for (;;) {
-    MUSTER_ASSIGN(const std::vector<store::Record> page,
-                  store_.Scan(kKind, prefix, after, kScanPage));
-    for (const store::Record& stored : page) {
-      after = stored.key;
-      if (stored.key.find('/', prefix.size()) != std::string::npos) continue;
-      MUSTER_ASSIGN(FlowRecord child, codec_.Decode(stored));
-      if (child.flow.status == FlowStatus::kSucceeded) {
-        const std::string_view key = stored.key;
-        if (const auto index = ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)))
-          children.settled.insert(*index);
-        continue;
-      }
-      if (!child.flow.ended()) continue;
-      MUSTER_TRY(Reset(child, definition));
-      MUSTER_ASSIGN(const store::Change change, Released(child));
-      MUSTER_TRY(store_.Write({&change, 1}));
+  for (ChildScan scan(store_, prefix);;) {
+    MUSTER_ASSIGN(std::optional<store::Record> stored, scan.Next());
+    if (!stored) break;
+    MUSTER_ASSIGN(FlowRecord child, codec_.Decode(*std::move(stored)));
+    if (child.flow.status == FlowStatus::kSucceeded) {
+      const std::string_view key = child.record.key;
+      if (const auto index = ParseNumber<int64_t>(key.substr(key.rfind('.') + 1)))
+        children.settled.insert(*index);
+      continue;
     }
-    if (page.size() < static_cast<size_t>(kScanPage)) break;
+    if (!child.flow.ended()) continue;
+    MUSTER_TRY(Reset(child, definition));
+    MUSTER_ASSIGN(const store::Change change, Released(child));
+    MUSTER_TRY(store_.Write({&change, 1}));
   }
   while (children.settled.erase(children.settled_below) > 0) ++children.settled_below;
   return {};

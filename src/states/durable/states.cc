@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/sha256.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "states/durable/callbacks.h"
 #include "states/durable/engine.h"
 #include "states/durable/load_flow.h"
@@ -19,7 +19,6 @@ namespace muster::states {
 namespace {
 
 constexpr size_t kMaxNameChars = 80;
-constexpr int kScanPage = 100;
 
 Status CheckName(const std::string& name) {
   const bool good = !name.empty() && name.size() <= kMaxNameChars &&

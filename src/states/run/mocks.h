@@ -7,7 +7,7 @@
 
 #include "core/mutex.h"
 #include "muster/result.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::states {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "muster/task.h"
+#include "muster/states.h"
 #include "states/run/interpreter.h"
 
 namespace muster::states {

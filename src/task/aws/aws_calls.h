@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "muster/result.h"
-#include "muster/task.h"
+#include "muster/states.h"
 #include "net/http.h"
 #include "task/aws/aws_client.h"
 #include "task/aws/aws_protocol.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "muster/env.h"
-#include "muster/task.h"
+#include "muster/states.h"
 #include "net/aws_credentials.h"
 
 namespace muster::task {

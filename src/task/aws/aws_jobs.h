@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <string>
 
-#include "muster/task.h"
+#include "muster/states.h"
 #include "task/aws/aws_calls.h"
 
 namespace muster::task {

@@ -4,7 +4,7 @@
 #include "core/record_fields.h"
 #include "core/secrets.h"
 #include "core/url.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "task/parameters.h"
 
 namespace muster::task {

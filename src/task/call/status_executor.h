@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/json.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/task.h"
 #include "task/store_handle.h"
 
 namespace muster::task {

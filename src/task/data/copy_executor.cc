@@ -231,7 +231,7 @@ class Copying {
         return Success(**shared);
       }
       if (outcome.error().code != Code::kIncompatible || stop_.stop_requested()) break;
-      // Pieces were lost, or another process has started it anew.
+      // Pieces were lost, or another process has started it over.
       MUSTER_TRY(run_.Remove());
       context_.env().Sleep(context_.env().Jitter(kRestartPause), stop_);
       MUSTER_ASSIGN(const bool has_begun, run_.HasBegun());
@@ -278,7 +278,7 @@ class Copying {
     ExpectColumns(collection_, types);
     const PartialFile partial(call_, context_.env(), ".jsonl");
     auto joined = JoinRows(copied.pieces, partial.path(), types, stop_);
-    // A piece was deleted: the copy starts anew.
+    // A piece was deleted: the copy starts over.
     if (!joined && joined.error().code == Code::kNotFound)
       joined.error().code = Code::kIncompatible;
     MUSTER_ASSIGN(const StagedRows staged, std::move(joined));

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "muster/env.h"
-#include "muster/task.h"
+#include "muster/states.h"
 #include "muster/work.h"
 #include "task/store_handle.h"
 

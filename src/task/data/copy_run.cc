@@ -188,7 +188,7 @@ Status CopyRun::Remove() {
     MUSTER_ASSIGN(const std::optional<std::string> stored, Incarnation());
     incarnation_ = stored.value_or("");
   }
-  // Another process may have started it anew, with another incarnation: that one stays.
+  // Another process may have started it over, with another incarnation: that one stays.
   MUSTER_TRY(work::RemoveRun(store_, name_, incarnation_));
   MUSTER_TRY(RemoveOtherCalls());
   std::error_code failed;

@@ -53,7 +53,7 @@ class CopyRun {
 
   // Works on it until it is complete. `progress` is called with the rows copied so far, by all.
   // Ends at the first failure. kIncompatible: store and pieces contradict each other, so it must
-  // begin anew.
+  // start over.
   Status Drive(pipeline::Source& source, const pipeline::Collection& collection,
                const std::function<void(int64_t rows)>& progress, const std::stop_token& stop);
 

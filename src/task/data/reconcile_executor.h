@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::task {
 

@@ -68,8 +68,8 @@ class Lines {
   std::string open_;  // a line that has not ended yet
 };
 
-// A letter is known by its document: which shard it is in, and where. Hashed, since there may be
-// as many as rows.
+// Identifies a letter by its document's shard and position. Hashed, since there may be as many
+// letters as rows.
 size_t IdentityOf(const Json& letter) {
   const auto item = pipeline::WorkItemName::Parse(letter.value("item", ""));
   return std::hash<std::string>()((item ? std::to_string(item->shard) : std::string()) + "/" +

@@ -29,7 +29,7 @@ void TakeColumns(JsonFields& fields, Manifest& manifest, std::string_view name) 
   fields.Need(name, columns);
   if (!columns.is_object()) return fields.Mistake("its columns are not an object");
   for (const auto& [column, type] : columns.items()) {
-    if (!type.is_string()) return fields.Mistake("the type of column '" + column + "' is no text");
+    if (!type.is_string()) return fields.Mistake("the type of column '" + column + "' is not text");
     manifest.columns.emplace_back(column, type.get<std::string>());
   }
 }

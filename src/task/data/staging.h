@@ -84,7 +84,7 @@ class Staging {
   // name beside the objects may be that of another object.
   std::string UnreadableName(const std::string& object) const;  // within folder()
   std::string UnreadablePath(const std::string& object) const;
-  // Uploads it, or removes it there if there is none here.
+  // Uploads it; if the folder has none, removes the one in the bucket.
   Status KeepFailed(const std::string& object) const;
 
   // The same for any file in folder() that is not an object.

@@ -5,7 +5,7 @@
 
 #include "core/json.h"
 #include "muster/result.h"
-#include "muster/task.h"
+#include "muster/states.h"
 
 namespace muster::task {
 

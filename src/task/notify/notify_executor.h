@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "muster/task.h"
+#include "muster/states.h"
 #include "task/notify/outbox.h"
 #include "task/store_handle.h"
 

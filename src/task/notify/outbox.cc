@@ -5,6 +5,7 @@
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "core/url.h"
+#include "store/store.h"
 
 namespace muster::task {
 namespace {
@@ -106,18 +107,15 @@ Status Outbox::TakeBack(const std::string& migration) {
 
 Result<std::vector<Letter>> Outbox::List(const std::string& migration) {
   std::vector<Letter> letters;
-  for (std::string after;;) {
-    MUSTER_ASSIGN(const auto page, store_.Scan(kKind, PrefixOf(migration), after, kPage));
-    for (const store::Record& record : page) {
-      after = record.key;
-      auto letter = Read(record);
-      if (letter) {
-        letters.push_back(*std::move(letter));
-      } else {
-        letters.emplace_back().error = letter.error().ToString();
-      }
+  for (store::RecordScan records(store_, kKind, PrefixOf(migration));;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> record, records.Next());
+    if (!record) return letters;
+    auto letter = Read(*record);
+    if (letter) {
+      letters.push_back(*std::move(letter));
+    } else {
+      letters.emplace_back().error = letter.error().ToString();
     }
-    if (page.size() < static_cast<size_t>(kPage)) return letters;
   }
 }
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "muster/env.h"
-#include "muster/lease.h"
 #include "muster/result.h"
 #include "muster/store.h"
 

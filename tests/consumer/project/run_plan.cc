@@ -6,8 +6,8 @@
 #include "muster/plan.h"
 #include "muster/result.h"
 #include "muster/runs.h"
+#include "muster/states.h"
 #include "muster/store.h"
-#include "muster/task.h"
 
 namespace {
 
