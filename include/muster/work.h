@@ -336,16 +336,17 @@ struct RedriveRequest {
   // outlive the redrive.
   std::function<Result<store::Store*>()> store = {};
   std::string worker = "redrive";  // this process, for people
-  bool all = false;                // include letters settled by a recorded redrive
+  bool all = false;                // include letters settled by an earlier redrive
   bool merge = false;              // ids differ: letters of several targets may go to one place
 };
 
 struct RedriveReport {
   pipeline::Counts counts = {};
   pipeline::BadLines bad_lines = {};
-  int64_t earlier = 0;                     // letters settled by an earlier recorded redrive
+  int64_t earlier = 0;                     // letters settled by an earlier redrive
   int64_t former = 0;                      // letters from before a run was reset: left out
   std::vector<std::string> recorded = {};  // runs whose counts are updated
+  std::string record = {};                 // the file that has what is settled of other runs
   std::vector<std::string> notes = {};     // for the user
 
   // Every line of the file is settled.
@@ -367,6 +368,11 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
+// Letters of other runs, as those of a standalone migration, are recorded in the same way, by file
+// and sink, in a file beside them, RedriveReport::record: they are not taken again either. A copy
+// of the letters has no such record. A sink with a fence refuses letters that another copy has
+// written; any other sink must accept the same documents again. Into files, nothing is recorded.
+//
 // Letters from before such a run was reset, or deleted and started again, are left out, also with
 // `all`: it migrates their documents anew, and they are none of its counts.
 //
@@ -375,7 +381,8 @@ struct RedriveReport {
 // skipped. Letters of versions that did not record it have the order of their run in the store, or
 // none.
 //
-// kIncompatible: the sink has redriven letters that the store does not know of.
+// kIncompatible: the sink has redriven letters that the store, or the file beside the letters, does
+// not know of.
 //
 // kConflict, and nothing is written: letters for several targets would go to one place, unlike in
 // their run, where documents with the same id replace each other.

@@ -38,11 +38,17 @@ std::string Percent(const work::ItemInfo& item) {
 }
 
 Json ToJson(const work::RedriveReport& report) {
-  return Json{{"read", report.counts.read},       {"added", report.counts.added},
-              {"written", report.counts.written}, {"skipped", report.counts.skipped},
-              {"failed", report.counts.failed},   {"earlier", report.earlier},
-              {"former", report.former},          {"bad_lines", report.bad_lines.count},
-              {"recorded", report.recorded},      {"notes", report.notes}};
+  return Json{{"read", report.counts.read},
+              {"added", report.counts.added},
+              {"written", report.counts.written},
+              {"skipped", report.counts.skipped},
+              {"failed", report.counts.failed},
+              {"earlier", report.earlier},
+              {"former", report.former},
+              {"bad_lines", report.bad_lines.count},
+              {"recorded", report.recorded},
+              {"record", report.record},
+              {"notes", report.notes}};
 }
 
 class WorkCommand {
@@ -280,6 +286,7 @@ class WorkCommand {
     for (const std::string& run : report.recorded) {
       context_.out << "Recorded in run " << run << ", whose counts are updated\n";
     }
+    if (!report.record.empty()) context_.out << "Recorded in " << report.record << '\n';
     for (const std::string& note : report.notes) context_.out << "Note: " << note << '\n';
   }
 
