@@ -62,6 +62,10 @@ struct RunSpec {
   std::string sink = {};
   std::string transforms = {};
   std::string selection = {};  // of the source's collections; empty: all
+  // How earlier versions recorded this source and this sink; empty: the same. A run that has it so
+  // is this migration, too.
+  std::string former_source = {};
+  std::string former_sink = {};
   // The store went back in time or is a new one: continue from what the sink has of this run.
   bool new_incarnation = false;
   // For the whole run; the last one given counts. None: as before, at first the default. A run that
