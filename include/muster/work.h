@@ -280,6 +280,9 @@ MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string&
 MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
                                         const std::string& name);
 
+// Whether RetryItem takes it: it is quarantined, or waits for its next attempt.
+MUSTER_EXPORT bool MayRetry(const ItemInfo& item);
+
 // Whether it has a holder right now.
 MUSTER_EXPORT bool IsHeld(const ItemInfo& item);
 
@@ -298,7 +301,8 @@ MUSTER_EXPORT std::string WhyRun(const RunInfo& run, const RunTotals& totals);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
-// Makes a quarantined item due again. kConflict: it is not quarantined.
+// Makes an item due at once that is quarantined, or waits for its next attempt; what failed before
+// no longer counts. kConflict: it is neither.
 MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
                                const std::string& name);
 
