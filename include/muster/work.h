@@ -61,10 +61,8 @@ struct RunSpec {
   std::string source = {};  // for display, without secrets
   std::string sink = {};
   std::string transforms = {};
-  std::string selection = {};  // of the source's collections; empty: all
-  // How earlier versions recorded this source and this sink; empty: the same. A run that has it so
-  // is this migration, too.
-  std::string former_source = {};
+  std::string selection = {};      // of the source's collections; empty: all
+  std::string former_source = {};  // as earlier versions recorded it; empty: the same
   std::string former_sink = {};
   // The store went back in time or is a new one: continue from what the sink has of this run.
   bool new_incarnation = false;
@@ -301,8 +299,7 @@ MUSTER_EXPORT std::string WhyRun(const RunInfo& run, const RunTotals& totals);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
-// Makes an item due at once that is quarantined, or waits for its next attempt; what failed before
-// no longer counts. kConflict: it is neither.
+// Makes an item due at once that is quarantined, or waits for its next attempt. kConflict: neither.
 MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
                                const std::string& name);
 
@@ -376,10 +373,8 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
-// Letters of other runs, as those of a standalone migration, are recorded in the same way, by file
-// and sink, in a file beside them, RedriveReport::record: they are not taken again either. A copy
-// of the letters has no such record. A sink with a fence refuses letters that another copy has
-// written; any other sink must accept the same documents again. Into files, nothing is recorded.
+// Letters of other runs, as of a standalone migration, are recorded likewise in a file beside them,
+// unless the sink is files. If another copy of them was redriven, a sink with a fence refuses this.
 //
 // Letters from before such a run was reset, or deleted and started again, are left out, also with
 // `all`: it migrates their documents anew, and they are none of its counts.
@@ -389,8 +384,7 @@ struct RedriveReport {
 // skipped. Letters of versions that did not record it have the order of their run in the store, or
 // none.
 //
-// kIncompatible: the sink has redriven letters that the store, or the file beside the letters, does
-// not know of.
+// kIncompatible: the sink has redriven letters that the store, or that file, does not know of.
 //
 // kConflict, and nothing is written: letters for several targets would go to one place, unlike in
 // their run, where documents with the same id replace each other.
