@@ -126,5 +126,146 @@ exception:
     JS_FreeValue(ctx, val);
     JS_FreeValue(ctx, tab);")
 
+# A number of a document that JavaScript's numbers cannot hold is an object of the engine, and a number
+# to scripts and to JSON.
+write("    if (MusterIsNumber(ctx, val)) {
+        val = MusterPrintJsonNumber(ctx, val);
+        if (JS_IsException(val))
+            goto exception;
+        goto concat_value;
+    }
+    if (JS_IsObject(val)) {
+        p = JS_VALUE_GET_OBJ(val);
+        cl = p->class_id;
+        if (cl == JS_CLASS_STRING) {"
+"    if (JS_IsObject(val)) {
+        p = JS_VALUE_GET_OBJ(val);
+        cl = p->class_id;
+        if (cl == JS_CLASS_STRING) {")
+write("    if (!MusterIsNumber(ctx, val) && (JS_IsObject(val) || JS_IsBigInt(val))) {
+		JSValue f = JS_GetProperty(ctx, val, JS_ATOM_toJSON);"
+"    if (JS_IsObject(val) || JS_IsBigInt(val)) {
+		JSValue f = JS_GetProperty(ctx, val, JS_ATOM_toJSON);")
+write("            else if (MusterIsNumber(ctx, op1))
+                atom = JS_ATOM_number;
+            else
+                goto obj_type;
+        }
+        break;
+    case JS_TAG_NULL:
+    obj_type:"
+"            else
+                goto obj_type;
+        }
+        break;
+    case JS_TAG_NULL:
+    obj_type:")
+
+# A number that may be rounded does not become text, and no text or BigInt becomes such a number. (A
+# BigInt may become Infinity, which is not its value either; a text may say so.)
+write("extern int MusterIsNumber(JSContext *ctx, JSValueConst value);
+extern int MusterCheckNumber(JSContext *ctx, double value);
+
+static JSValue js_dtoa2(JSContext *ctx,
+                        double d, int radix, int n_digits, int flags)
+{
+    if (isfinite(d) && MusterCheckNumber(ctx, d))
+        return JS_EXCEPTION;"
+"static JSValue js_dtoa2(JSContext *ctx,
+                        double d, int radix, int n_digits, int flags)
+{")
+write("        case JS_TAG_SHORT_BIG_INT:
+            if (MusterCheckNumber(ctx, (double)JS_VALUE_GET_SHORT_BIG_INT(val)))
+                return JS_EXCEPTION;
+            val = js_int64(JS_VALUE_GET_SHORT_BIG_INT(val));
+            if (JS_IsException(val))
+                return val;
+            break;"
+"        case JS_TAG_SHORT_BIG_INT:
+            val = js_int64(JS_VALUE_GET_SHORT_BIG_INT(val));
+            if (JS_IsException(val))
+                return val;
+            break;")
+write("                JS_FreeValue(ctx, val);
+                if (MusterCheckNumber(ctx, d))
+                    return JS_EXCEPTION;
+                val = js_float64(d);
+            }
+            break;
+        case JS_TAG_FLOAT64:
+            if (isfinite(JS_VALUE_GET_FLOAT64(val)) &&
+                MusterCheckNumber(ctx, JS_VALUE_GET_FLOAT64(val)))
+                return JS_EXCEPTION;
+            break;
+        default:
+            break;
+        }
+    }
+    if (!JS_IsUndefined(new_target)) {
+        obj = js_create_from_ctor(ctx, new_target, JS_CLASS_NUMBER);"
+"                JS_FreeValue(ctx, val);
+                val = js_float64(d);
+            }
+            break;
+        default:
+            break;
+        }
+    }
+    if (!JS_IsUndefined(new_target)) {
+        obj = js_create_from_ctor(ctx, new_target, JS_CLASS_NUMBER);")
+write("static JSValue muster_checked(JSContext *ctx, JSValue number)
+{
+    if (JS_VALUE_GET_TAG(number) == JS_TAG_FLOAT64 && isfinite(JS_VALUE_GET_FLOAT64(number)) &&
+        MusterCheckNumber(ctx, JS_VALUE_GET_FLOAT64(number)))
+        return JS_EXCEPTION;
+    return number;
+}
+
+static JSValue js_parseInt(JSContext *ctx, JSValueConst this_val,"
+"static JSValue js_parseInt(JSContext *ctx, JSValueConst this_val,")
+write("        ret = js_atof(ctx, p, NULL, radix, flags);
+    }
+    JS_FreeCString(ctx, str);
+    return muster_checked(ctx, ret);"
+"        ret = js_atof(ctx, p, NULL, radix, flags);
+    }
+    JS_FreeCString(ctx, str);
+    return ret;")
+write("    ret = js_atof(ctx, p, NULL, 10, 0);
+    JS_FreeCString(ctx, str);
+    return muster_checked(ctx, ret);"
+"    ret = js_atof(ctx, p, NULL, 10, 0);
+    JS_FreeCString(ctx, str);
+    return ret;")
+write("    tag = JS_VALUE_GET_TAG(op1);
+    if (op == OP_plus && tag == JS_TAG_FLOAT64 && isfinite(JS_VALUE_GET_FLOAT64(op1)) &&
+        MusterCheckNumber(ctx, JS_VALUE_GET_FLOAT64(op1)))
+        goto exception;
+    switch(tag) {
+    case JS_TAG_INT:
+        {
+            int64_t v64;
+            v64 = JS_VALUE_GET_INT(op1);
+            switch(op) {
+            case OP_inc:
+            case OP_dec:
+                v = 2 * (op - OP_dec) - 1;
+                v64 += v;
+                break;
+            case OP_plus:"
+"    tag = JS_VALUE_GET_TAG(op1);
+    switch(tag) {
+    case JS_TAG_INT:
+        {
+            int64_t v64;
+            v64 = JS_VALUE_GET_INT(op1);
+            switch(op) {
+            case OP_inc:
+            case OP_dec:
+                v = 2 * (op - OP_dec) - 1;
+                v64 += v;
+                break;
+            case OP_plus:")
+
 # Only if it differs: all presets share it, and one must not make the next compile it again.
 file(CONFIGURE OUTPUT ${OUT} CONTENT "${text}" @ONLY)

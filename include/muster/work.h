@@ -60,7 +60,9 @@ struct RunSpec {
   std::string source = {};  // for display, without secrets
   std::string sink = {};
   std::string transforms = {};
-  std::string selection = {};  // of the source's collections; empty: all
+  std::string selection = {};      // of the source's collections; empty: all
+  std::string former_source = {};  // as earlier versions recorded it; empty: the same
+  std::string former_sink = {};
   // The store went back in time or is a new one: continue from what the sink has of this run.
   bool new_incarnation = false;
   // For the whole run; the last one given counts. None: as before, at first the default. A run that
@@ -275,6 +277,9 @@ MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string&
 MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
                                         const std::string& name);
 
+// Whether RetryItem takes it: it is quarantined, or waits for its next attempt.
+MUSTER_EXPORT bool MayRetry(const ItemInfo& item);
+
 // Whether it has a holder right now.
 MUSTER_EXPORT bool IsHeld(const ItemInfo& item);
 
@@ -293,7 +298,7 @@ MUSTER_EXPORT std::string WhyRun(const RunInfo& run, const RunTotals& totals);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
-// Makes a quarantined item due again. kConflict: it is not quarantined.
+// Makes an item due at once that is quarantined, or waits for its next attempt. kConflict: neither.
 MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
                                const std::string& name);
 
@@ -335,16 +340,17 @@ struct RedriveRequest {
   // outlive the redrive.
   std::function<Result<store::Store*>()> store = {};
   std::string worker = "redrive";  // this process, for people
-  bool all = false;                // include letters settled by a recorded redrive
+  bool all = false;                // include letters settled by an earlier redrive
   bool merge = false;              // ids differ: letters of several targets may go to one place
 };
 
 struct RedriveReport {
   pipeline::Counts counts = {};
   pipeline::BadLines bad_lines = {};
-  int64_t earlier = 0;                     // letters settled by an earlier recorded redrive
+  int64_t earlier = 0;                     // letters settled by an earlier redrive
   int64_t former = 0;                      // letters from before a run was reset: left out
   std::vector<std::string> recorded = {};  // runs whose counts are updated
+  std::string record = {};                 // the file that has what is settled of other runs
   std::vector<std::string> notes = {};     // for the user
 
   // Every line of the file is settled.
@@ -366,6 +372,9 @@ struct RedriveReport {
 // redrive continues behind what a sink with a fence has committed; any other sink must accept the
 // same documents again. With `all`, rows of settled letters are replaced by key.
 //
+// Letters of other runs, as of a standalone migration, are recorded likewise in a file beside them,
+// unless the sink is files. If another copy of them was redriven, a sink with a fence refuses this.
+//
 // Letters from before such a run was reset, or deleted and started again, are left out, also with
 // `all`: it migrates their documents again, and does not count them.
 //
@@ -374,7 +383,7 @@ struct RedriveReport {
 // skipped. Letters of versions that did not record it have the order of their run in the store, or
 // none.
 //
-// kIncompatible: the sink has redriven letters that the store does not know of.
+// kIncompatible: the sink has redriven letters that the store, or that file, does not know of.
 //
 // kConflict, and nothing is written: letters for several targets would go to one place, unlike in
 // their run, where documents with the same id replace each other.

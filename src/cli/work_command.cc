@@ -38,11 +38,17 @@ std::string Percent(const work::ItemInfo& item) {
 }
 
 Json ToJson(const work::RedriveReport& report) {
-  return Json{{"read", report.counts.read},       {"added", report.counts.added},
-              {"written", report.counts.written}, {"skipped", report.counts.skipped},
-              {"failed", report.counts.failed},   {"earlier", report.earlier},
-              {"former", report.former},          {"bad_lines", report.bad_lines.count},
-              {"recorded", report.recorded},      {"notes", report.notes}};
+  return Json{{"read", report.counts.read},
+              {"added", report.counts.added},
+              {"written", report.counts.written},
+              {"skipped", report.counts.skipped},
+              {"failed", report.counts.failed},
+              {"earlier", report.earlier},
+              {"former", report.former},
+              {"bad_lines", report.bad_lines.count},
+              {"recorded", report.recorded},
+              {"record", report.record},
+              {"notes", report.notes}};
 }
 
 class WorkCommand {
@@ -133,7 +139,8 @@ class WorkCommand {
     }
     MUSTER_ASSIGN(const work::RunInfo info, work::ReadRun(*store_, run));
     MUSTER_ASSIGN(const work::RunTotals totals, work::ReadTotals(*store_, run));
-    return Show(RunJson(info, totals), totals.reasons);
+    MUSTER_TRY(Show(RunJson(info, totals), totals.reasons));
+    return totals.unreadable > 0 ? kFailed : kDone;
   }
 
   Result<int> Retry() {
@@ -142,16 +149,22 @@ class WorkCommand {
     if (!options_.item.empty()) names.push_back(options_.item);
     if (options_.all) {
       MUSTER_TRY(work::EachItem(*store_, run, [&](const work::ItemInfo& item) {
-        if (item.state == work::ItemInfo::State::kQuarantined) names.push_back(item.name);
+        if (work::MayRetry(item)) names.push_back(item.name);
       }));
     }
     if (names.empty()) {
       if (options_.all) return kNothingToDo;
       return Error{Code::kInvalid, "no item was named", "name one, or use --all"};
     }
-    for (const std::string& name : names) MUSTER_TRY(work::RetryItem(*store_, run, name));
-    return Say(std::to_string(names.size()) +
-               (names.size() == 1 ? " item is open again" : " items are open again"));
+    size_t retried = 0;
+    for (const std::string& name : names) {
+      const muster::Status done = work::RetryItem(*store_, run, name);
+      // A worker may have been faster.
+      if (!done && (!options_.all || done.error().code != Code::kConflict)) return done.error();
+      retried += done ? 1 : 0;
+    }
+    return Say(std::to_string(retried) +
+               (retried == 1 ? " item is open again" : " items are open again"));
   }
 
   Result<int> Release() {
@@ -280,6 +293,7 @@ class WorkCommand {
     for (const std::string& run : report.recorded) {
       context_.out << "Recorded in run " << run << ", whose counts are updated\n";
     }
+    if (!report.record.empty()) context_.out << "Recorded in " << report.record << '\n';
     for (const std::string& note : report.notes) context_.out << "Note: " << note << '\n';
   }
 
@@ -337,9 +351,10 @@ void AddWorkCommand(Command& app, Context& context) {
       .OneOf({"open", "done", "quarantined", "unreadable"});
   add("show", "Show an item, or the run, in detail: also why documents failed", &WorkCommand::Show)
       .AddOption("ITEM", options->item, "Its name; none: the run");
-  Command retry = add("retry", "Retry a quarantined item", &WorkCommand::Retry);
+  Command retry = add("retry", "Retry an item: quarantined, or waiting for its next attempt",
+                      &WorkCommand::Retry);
   retry.AddOption("ITEM", options->item, "Its name");
-  retry.AddFlag("--all", options->all, "All quarantined items");
+  retry.AddFlag("--all", options->all, "All of them");
   add("release", "Take an item from its holder", &WorkCommand::Release)
       .AddOption("ITEM", options->item, "Its name")
       .Required();

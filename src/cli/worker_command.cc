@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_report.h"
 #include "cli/flow.h"
@@ -22,6 +23,7 @@
 #include "core/json.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
+#include "core/url.h"
 #include "muster/work.h"
 #include "work/work.h"
 
@@ -45,8 +47,9 @@ struct WorkerCommandOptions {
 milliseconds Seconds(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
 
 // Equal commands share a run.
-std::string DerivedName(const work::RunSpec& spec) {
-  std::string same = spec.source + "\n" + spec.sink + "\n" + spec.transforms;
+std::string DerivedName(const work::RunSpec& spec, const std::string& source,
+                        const std::string& sink) {
+  std::string same = source + "\n" + sink + "\n" + spec.transforms;
   if (!spec.selection.empty()) same += "\n" + spec.selection;
   return "run-" + Sha256Hex(same).substr(0, 12);
 }
@@ -114,10 +117,12 @@ class WorkerCommand {
     MUSTER_ASSIGN(const std::optional<work::FailureLimit> limit, LimitOf(options_.flow));
     work::WorkerOptions worker{
         .run = {.name = options_.run,
-                .source = Redact(options_.flow.source),
-                .sink = Redact(options_.flow.sink),
+                .source = AbsoluteUrl(Redact(options_.flow.source)),
+                .sink = AbsoluteUrl(Redact(options_.flow.sink)),
                 .transforms = transforms.empty() ? "" : Sha256Hex(transforms + plan->Scripts()),
                 .selection = SelectionOf(options_.flow),
+                .former_source = Redact(options_.flow.source),
+                .former_sink = Redact(options_.flow.sink),
                 .new_incarnation = options_.new_incarnation,
                 .max_failures = limit},
         .terms = {.lease = Seconds(options_.lease_s),
@@ -129,8 +134,20 @@ class WorkerCommand {
         .forever = options_.forever};
     worker.terms.max_lease = std::max(worker.terms.max_lease, worker.terms.lease);
     worker.terms.idle_wait = std::min(worker.terms.idle_wait, worker.terms.lease / 3);
-    if (worker.run.name.empty()) worker.run.name = DerivedName(worker.run);
+    MUSTER_TRY(NameRun(worker.run));
     return worker;
+  }
+
+  // Earlier versions derived a name from relative paths: their run goes on.
+  Status NameRun(work::RunSpec& run) const {
+    if (!run.name.empty()) return {};
+    run.name = DerivedName(run, run.source, run.sink);
+    const std::string former = DerivedName(run, run.former_source, run.former_sink);
+    if (former == run.name || !CheckStoreExists(context_.store)) return {};
+    MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
+    const auto known = work::ReadRun(*store, former);
+    if (known || known.error().code == Code::kCorrupt) run.name = former;
+    return {};
   }
 
   static int64_t Failed(const WorkerTally& tally) {

@@ -63,6 +63,11 @@ std::optional<Decimal> Decimal::Parse(std::string_view text) {
   return number;
 }
 
+std::optional<int64_t> Decimal::LastPlace() const {
+  if (digits_.empty()) return std::nullopt;
+  return exponent_ - static_cast<int64_t>(digits_.size());
+}
+
 std::strong_ordering Decimal::operator<=>(const Decimal& other) const {
   const auto sign = [](const Decimal& number) {
     if (number.digits_.empty()) return 0;

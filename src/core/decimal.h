@@ -19,6 +19,9 @@ class Decimal {
   std::strong_ordering operator<=>(const Decimal& other) const;
   bool operator==(const Decimal& other) const = default;
 
+  // The power of ten that its last digit other than 0 counts: -2 of 1.250, 3 of 7000; none of 0.
+  std::optional<int64_t> LastPlace() const;
+
  private:
   bool negative_ = false;
   int64_t exponent_ = 0;  // the value is 0.DIGITS times ten to this power

@@ -1,6 +1,8 @@
 #include "core/url.h"
 
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 namespace muster {
 namespace {
@@ -193,6 +195,22 @@ std::string PercentEncode(std::string_view text) {
     encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return encoded;
+}
+
+std::string AbsoluteUrl(std::string_view text) {
+  std::string_view rest = text;
+  const std::string_view scheme = TakeUntil(rest, ":/?#");
+  if (scheme.empty() || !rest.starts_with(':')) return std::string(text);
+  rest.remove_prefix(1);
+  const std::string_view path = TakeUntil(rest, "?#");
+  if (path.empty() || path.starts_with('/') || path.starts_with("${")) return std::string(text);
+  std::error_code failed;
+  const std::string folder = std::filesystem::current_path(failed).string();
+  if (failed) return std::string(text);
+  std::string encoded;
+  for (const char c : folder) encoded += c == '/' ? "/" : PercentEncode({&c, 1});
+  const auto whole = std::filesystem::path(encoded) / std::filesystem::path(path);
+  return std::string(scheme) + ":" + whole.lexically_normal().string() + std::string(rest);
 }
 
 }  // namespace muster

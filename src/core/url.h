@@ -39,4 +39,9 @@ Result<Url> ParseUrl(std::string_view text);
 // Encodes bytes for one part of a URL: everything but letters, digits and `-._~` becomes %XX.
 std::string PercentEncode(std::string_view text);
 
+// The same URL with an absolute path, if it is of a file by a path relative to the current folder
+// (`jsonl:data/orders.jsonl`): what it names does not depend on the folder any more. Any other text
+// is returned as it is.
+std::string AbsoluteUrl(std::string_view text);
+
 }  // namespace muster

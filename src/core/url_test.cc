@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <random>
+
+#include "support/temporary_folder.h"
 
 namespace muster {
 namespace {
@@ -102,6 +106,26 @@ TEST(Url, RandomTextIsParsedOrInvalid) {
     auto url = ParseUrl(text);
     EXPECT_TRUE(url || url.error().code == Code::kInvalid) << text;
   }
+}
+
+TEST(Url, RelativePathsBecomeAbsolute) {
+  const testing::TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  const std::string inner = folder.At("a b%c");
+  std::filesystem::create_directory(inner);
+  std::filesystem::current_path(inner);
+  const std::string here = std::filesystem::path(std::filesystem::current_path()).parent_path();
+  const std::string at = here + "/a%20b%25c";
+  EXPECT_EQ(AbsoluteUrl("jsonl:data/x.jsonl"), "jsonl:" + at + "/data/x.jsonl");
+  EXPECT_EQ(AbsoluteUrl("jsonl:./x?id=id#t"), "jsonl:" + at + "/x?id=id#t");
+  EXPECT_EQ(AbsoluteUrl("sqlite:../x.db#a/b"), "sqlite:" + here + "/x.db#a/b");
+  EXPECT_EQ(AbsoluteUrl("csv:data/"), "csv:" + at + "/data/");
+  EXPECT_EQ(ParseUrl(AbsoluteUrl("jsonl:x%3F"))->path, inner + "/x?");
+  for (const char* same : {"jsonl:/data/../x", "postgresql://me@host/db#t", "memory:", "plain", "",
+                           "sqlite:${env:FILE}", "snapshot+file:///x", "?a:b", "sqlite:#t"}) {
+    EXPECT_EQ(AbsoluteUrl(same), same);
+  }
+  std::filesystem::current_path(before);
 }
 
 }  // namespace

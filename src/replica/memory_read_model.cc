@@ -126,7 +126,10 @@ Status MemoryReadModel::SkipParked(const Instance& instance, const ParkedEvent& 
   if (!CheckParked(model, {.replayed = {event}})) {
     return Error{Code::kNotFound, "the event is not parked any more"};
   }
+  const bool failed = model.parked[event.stream].versions.front() == event.version;
   Free(model, event);
+  const auto rest = model.parked.find(event.stream);
+  if (failed && rest != model.parked.end()) rest->second.error = SkippedError(event.version);
   ++model.slots[event.slot].skipped;
   return {};
 }

@@ -113,6 +113,10 @@ class PostgresReadModel final : public ReadModel {
   Status SkipParked(const Instance& instance, const ParkedEvent& event) override {
     PostgresModelTransaction transaction(pool_, patient_);
     AddParked(transaction.waiting(), instance, {.replayed = {event}});
+    PostgresModelCall& forget = transaction.waiting().emplace_back(statements_.forget_skipped);
+    forget.Of(instance).params.Text(forget.texts.emplace_back(event.stream));
+    forget.params.Int64(event.version);
+    forget.params.Text(forget.texts.emplace_back(SkippedError(event.version)));
     PostgresModelCall& count = transaction.waiting().emplace_back(statements_.count_skipped);
     count.Of(instance).params.Int32(event.slot);
     Status skipped = transaction.Commit();

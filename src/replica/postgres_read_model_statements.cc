@@ -169,6 +169,12 @@ void PostgresReadModelStatements::SetParking(const std::string& space) {
                "version, stream) WHERE " +
                which + " AND s.slot = ANY ($4::integer[]) ORDER BY s.stream, e.event_version"),
             false};
+  forget_skipped = {
+      "forget_skipped",
+      in("UPDATE $S.parked_streams s SET error = $6::text WHERE " + Of("s", which) +
+         " AND stream = $4::text AND NOT EXISTS (SELECT 1 FROM $S.parked_events e "
+         "WHERE " +
+         Of("e", which) + " AND e.stream = s.stream AND e.event_version < $5::bigint)")};
   ask = {"ask", in("UPDATE $S.parked_streams SET replay = true WHERE " + which +
                    " AND ($4::text = '' OR stream = $4::text)")};
   unpark_events = {

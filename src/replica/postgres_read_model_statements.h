@@ -20,7 +20,7 @@ struct PostgresReadModelStatements {
   // Without parameters: bounds the waits of a take-over, ends sessions that hold one up.
   sql::PgStatement limit_waits, end_stalled;
   sql::PgStatement are_parked, park_streams, park_events, fail_replay, free_events, free_streams,
-      parked, ask, unpark_events, unpark_streams;
+      parked, ask, forget_skipped, unpark_events, unpark_streams;
   std::vector<sql::PgStatement> forget, swap;
 
  private:

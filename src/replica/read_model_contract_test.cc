@@ -286,9 +286,21 @@ TEST_P(ReadModelContract, AParkedEventIsSkippedOnceAndRemembersItsSideEffects) {
   ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 1}));
   EXPECT_EQ(model_->SkipParked(kInstance, {1, "s", 1}).error().code, Code::kNotFound);
   EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().versions, (std::vector<int64_t>{2}));
+  EXPECT_EQ(model_->Parked(kInstance, kSlots)->front().error, SkippedError(1));
   ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 2}));
   EXPECT_TRUE(model_->Parked(kInstance, kSlots)->empty());
   EXPECT_EQ(model_->Slots(kInstance)->front().skipped, 2);
+}
+
+TEST_P(ReadModelContract, OnlyTheFailedEventTakesItsErrorWithIt) {
+  TakeOver(1);
+  ASSERT_TRUE(Commit({.moves = {{1, 1, 0, 50, 7, 9}},
+                      .parked = {{1, "s", 1}, {1, "s", 2}, {1, "other", 1}},
+                      .error = "why"}));
+  ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 2}));
+  for (const ParkedStream& stream : *model_->Parked(kInstance, kSlots)) {
+    EXPECT_EQ(stream.error, "why") << stream.stream;
+  }
 }
 
 TEST_P(ReadModelContract, OperatorsSetAndForgetCheckpoints) {

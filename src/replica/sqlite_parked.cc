@@ -82,6 +82,20 @@ Status CommitReplayed(SqliteModelConnection& connection, const Instance& instanc
   return {};
 }
 
+Status ForgetSkipped(SqliteModelConnection& connection, const Instance& instance,
+                     const ParkedEvent& event) {
+  MUSTER_ASSIGN(
+      auto stream,
+      connection.Own("UPDATE $_parked_streams SET error = ?6 WHERE replica_set = ?1 AND"
+                     " projection = ?2 AND version = ?3 AND stream = ?4 AND NOT EXISTS (SELECT 1"
+                     " FROM $_parked_events WHERE replica_set = ?1 AND projection = ?2 AND"
+                     " version = ?3 AND stream = ?4 AND event_version < ?5)"));
+  return stream
+      ->Bind(instance.set, instance.projection, instance.version, event.stream, event.version,
+             SkippedError(event.version))
+      .Run();
+}
+
 Status Unpark(SqliteModelConnection& connection, const Instance& instance, int slot) {
   MUSTER_ASSIGN(
       auto events,

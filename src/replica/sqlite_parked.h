@@ -20,6 +20,10 @@ Status CommitFailed(SqliteModelConnection& connection, const Instance& instance,
 Status CommitReplayed(SqliteModelConnection& connection, const Instance& instance,
                       const ReadModelProgress& progress);
 
+// After the failed event of a stream was skipped, if others wait behind it: its error is over.
+Status ForgetSkipped(SqliteModelConnection& connection, const Instance& instance,
+                     const ParkedEvent& event);
+
 // Forgets what is parked in a slot.
 Status Unpark(SqliteModelConnection& connection, const Instance& instance, int slot);
 

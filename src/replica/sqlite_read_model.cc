@@ -88,6 +88,7 @@ class SqliteReadModel final : public ReadModel {
       if (freed.error().code != Code::kLeaseLost) return freed;
       return Error{Code::kNotFound, "the event is not parked any more"};
     }
+    MUSTER_TRY(ForgetSkipped(*connection, instance, event));
     MUSTER_ASSIGN(auto count, connection->Own("UPDATE $_checkpoints SET skipped = skipped + 1 WHERE"
                                               " replica_set = ? AND projection = ? AND version = ?"
                                               " AND slot = ?"));

@@ -53,14 +53,6 @@ std::optional<std::string> TextOf(JSContext* context, JSValueConst value) {
   return text;
 }
 
-// Reachable by callbacks through the QuickJS context.
-struct Shared {
-  const JsHost& host;
-  JsNumberCodec numbers;
-};
-
-Shared& SharedOf(JSContext* context) { return *static_cast<Shared*>(JS_GetContextOpaque(context)); }
-
 // "line:column" of the innermost stack frame in `origin`; empty if none.
 std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
   const std::string lead = origin + ":";
@@ -76,20 +68,6 @@ std::string_view PlaceIn(std::string_view stack, const std::string& origin) {
 }
 
 }  // namespace
-
-// cmake/patch_quickjs.cmake makes JSON call these.
-extern "C" {
-JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size);
-JSValue MusterPrintJsonNumber(JSContext* context, JSValue number);
-
-JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size) {
-  return SharedOf(context).numbers.Read(context, text, size);
-}
-
-JSValue MusterPrintJsonNumber(JSContext* context, JSValue number) {
-  return SharedOf(context).numbers.Print(context, number);
-}
-}
 
 // A runtime with one script. Unusable once a limit was exceeded: jobs may be pending, memory may be
 // full.
@@ -250,7 +228,7 @@ class JsFunction::Engine {
                           JSValueConst* arguments) {
     const auto question = TextOf(context, arguments[0]);
     if (!question) return JS_ThrowTypeError(context, "host: the argument is not a string");
-    const auto answer = SharedOf(context).host(*question);
+    const auto answer = JsShared::Of(context).host(*question);
     if (!answer) return JS_ThrowPlainError(context, "%s", answer.error().ToString().c_str());
     return JS_NewStringLen(context, answer->data(), answer->size());
   }
@@ -332,7 +310,7 @@ class JsFunction::Engine {
 
   const std::string& origin_;
   const JsLimits& limits_;
-  Shared shared_;
+  JsShared shared_;
   JsMemory memory_;
   JSRuntime* runtime_ = nullptr;
   JSContext* context_ = nullptr;

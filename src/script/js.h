@@ -25,11 +25,18 @@ enum class JsNumbers {
   // JavaScript's 64-bit floats: integers beyond 2^53 are rounded, 1.0 becomes 1, -0 becomes 0 and
   // overflow (1e400) becomes null.
   kFloats,
+  // The same, but an integer beyond 2^53 that the script only moves or copies keeps its digits.
+  // What
+  // is computed with it is rounded.
+  kMovedIntegers,
   // Exactly. A number that the script only moves or copies keeps its text: 1.0, 1e3 and -0 are
-  // unchanged, though the script computes with floats. Integers of 2^53 and beyond are BigInt,
-  // which JavaScript does not mix with numbers: a script that computes with one either says so
-  // (doc.id + 1n) or throws. A computed float of 2^53 or beyond may be rounded, and is an error.
-  // JSON.parse and JSON.stringify do the same.
+  // unchanged, though the script computes with floats. Integers of 2^53 and beyond are BigInt, also
+  // as 1e20, which JavaScript does not mix with numbers: a script that computes with one either
+  // says
+  // so (doc.id + 1n) or throws, and so does Number(doc.id). Other numbers beyond 2^53 can only be
+  // moved. A computed float of 2^53 or beyond may be rounded: printing it, or making a text of it,
+  // is
+  // an error. JSON.parse and JSON.stringify do the same.
   kExact,
 };
 

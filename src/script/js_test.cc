@@ -114,6 +114,81 @@ TEST(Js, IntegersBeyond2To53AreBigInt) {
   }
 }
 
+TEST(Js, LargeNumbersWithExponentsAreBigIntToo) {
+  const std::string document = R"({"a":1e20,"b":9007199254740993.0,"c":-1.5e17,"n":1e3})";
+  EXPECT_EQ(
+      Say(*Exact("(d) => [typeof d.a, d.a + 1n, d.b + 1n, String(d.c), d.a, d.b, d.c, d.n + 1]"),
+          document),
+      R"(["bigint",100000000000000000001,9007199254740994,"-150000000000000000",1e20,)"
+      R"(9007199254740993.0,-1.5e17,1001])");
+  EXPECT_EQ(Say(*Exact("(d) => { const a = d.a; d.a -= 0n; return [d.a, a]; }"), document),
+            "[100000000000000000000,1e20]");
+}
+
+// Each of these scripts would get another number than the document has.
+TEST(Js, NothingRoundsANumberBeyond2To53InSilence) {
+  const std::string document =
+      R"({"id":9007199254740993,"big":1e300,"huge":1e400,"half":12345678901234567.89,)"
+      R"("far":1e99999,"text":"9007199254740993","n":9007199254740991,"list":[12345678901234567.89]})";
+  for (const char* script : {
+           "(d) => Number(d.id) - 1",
+           "(d) => new Number(d.id) - 1",
+           "(d) => Number(d.id) % 10",
+           "(d) => parseInt(d.id) - 1",
+           "(d) => parseFloat(d.id) - 1",
+           "(d) => Number.parseInt(d.id, 10) - 1",
+           "(d) => Number(d.text) - 1",
+           "(d) => +d.text - 1",
+           "(d) => parseInt(d.text) - 1",
+           "(d) => String(d.n + 2)",
+           "(d) => `${d.n * 3}`",
+           "(d) => '' + d.n * 3",
+           "(d) => (d.n * 3).toString(16)",
+           "(d) => (d.n * 3).toFixed(0)",
+           "(d) => ({[d.n * 3]: 1})",
+           "(d) => JSON.stringify({x: d.n * 3})",
+           "(d) => d.big / 1e299",
+           "(d) => Math.log10(d.big)",
+           "(d) => Number(d.big) / 1e299",
+           "(d) => 1 / Number(d.huge)",
+           "(d) => `${d.half}`",
+           "(d) => String(d.half)",
+           "(d) => d.half.toString()",
+           "(d) => d.half + 1",
+           "(d) => d.half - 12345678901234567",
+           "(d) => d.half < 5",
+           "(d) => d.half == 5",
+           "(d) => Number(d.half)",
+           "(d) => BigInt(d.half)",
+           "(d) => Math.floor(d.half)",
+           "(d) => ({...d.half})",
+           "(d) => Object.keys(d.half)",
+           "(d) => d.half.x = 1",
+           "(d) => 'x' in d.half",
+           "(d) => [d.half].join()",
+           "(d) => d.list.sort((a, b) => a - b).concat(d.list).sort()",
+           "(d) => JSON.stringify(d.n * 3)",
+           "(d) => d.far * 0",
+           "(d) => { for (const x in d.half); return 1; }",
+       }) {
+    const std::string said = Say(*Exact(script), document);
+    EXPECT_TRUE(said.starts_with("error: ")) << script << ": " << said;
+  }
+  EXPECT_EQ(Say(*Exact("(d) => [typeof d.half, d.half, {x: d.far}, d.list, d.half ? 1 : 2,"
+                       " JSON.stringify(d.half), d.huge, d.big, Number(d.n), `${d.n}`]"),
+                document),
+            R"(["number",12345678901234567.89,{"x":1e99999},[12345678901234567.89],1,)"
+            R"("12345678901234567.89",1e400,1e300,9007199254740991,"9007199254740991"])");
+  const std::string said = Say(*Exact("(d) => d.half + 1"), document);
+  EXPECT_NE(said.find("12345678901234567.89 is beyond 2^53"), std::string::npos) << said;
+}
+
+TEST(Js, FloatsPrintLargeNumbersAsTheyAre) {
+  EXPECT_EQ(RunOnce("(d) => [String(d * 3), Number(10n ** 30n), parseFloat('1e300')]",
+                    "9007199254740991"),
+            R"(["27021597764222972",1e+30,1e+300])");
+}
+
 TEST(Js, ComputedFloatBeyond2To53IsAnError) {
   for (const char* script : {"(d) => d.a * 1e10", "(d) => ({a: [-d.a * 1e10]})",
                              "(d) => 9007199254740992", "(d) => JSON.stringify(d.a * 1e10)"}) {

@@ -85,7 +85,8 @@ Result<std::unique_ptr<JsFunction>> Jsonata::Borrow() {
       return engine;
     }
   }
-  return JsFunction::Compile(kJsonataScript, "JSONata", limits_, HashForScript);
+  return JsFunction::Compile(kJsonataScript, "JSONata", limits_, HashForScript,
+                             JsNumbers::kMovedIntegers);
 }
 
 }  // namespace muster::script

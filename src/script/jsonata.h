@@ -23,7 +23,9 @@ namespace muster::script {
 //   Jsonata jsonata(env);
 //   jsonata.Evaluate("$sum($states.input.prices)", {{"states", &states}});
 //
-// Numbers are 64-bit floats, see JsFunction. Clock and randomness come from the Env.
+// Numbers are 64-bit floats, as in AWS. An integer beyond 2^53 that an expression only moves keeps
+// its digits; what is computed or compared with it is rounded. Clock and randomness come from the
+// Env.
 //
 // Thread-safe. Concurrent evaluations get an engine each, which caches compiled expressions. `env`
 // must outlive it.

@@ -65,6 +65,27 @@ TEST_F(JsonataTest, PlainNamesReferToTheInput) {
   EXPECT_EQ(*value, Json(6));
 }
 
+TEST_F(JsonataTest, IntegersThatAreOnlyMovedKeepTheirDigits) {
+  const Json states = ParseJson(R"({"input":{"id":9007199254740993,"n":-9223372036854775807,
+      "list":[{"id":18446744073709551615},{"id":9007199254740993}]}})",
+                                "states")
+                          .value();
+  const auto say = [&](const std::string& expression) {
+    return Say(expression, {{"states", &states}});
+  };
+  EXPECT_EQ(say("$states.input.id"), "9007199254740993");
+  EXPECT_EQ(say("$states.input"), ToJsonText(states["input"]));
+  EXPECT_EQ(say("$states.input.list.id"), "[18446744073709551615,9007199254740993]");
+  EXPECT_EQ(
+      say("$map($states.input.list, function($x) { {'a': [$x.id], 'b': $states.input.n} })[0]"),
+      R"({"a":[18446744073709551615],"b":-9223372036854775807})");
+  EXPECT_EQ(say("($x := $states.input.id; $merge([{'y': $x}, {'z': 1}]))"),
+            R"({"y":9007199254740993,"z":1})");
+  EXPECT_EQ(say("$parse('[9007199254740993, 1.0]')"), "[9007199254740993,1]");
+  // As in AWS.
+  EXPECT_EQ(say("$states.input.id - 1"), "9007199254740991");
+}
+
 TEST_F(JsonataTest, CheckDoesNotEvaluate) {
   EXPECT_TRUE(jsonata_.Check("$missing.a + 1 ~> $f"));
   const auto checked = jsonata_.Check("$sum(1, ");

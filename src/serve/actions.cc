@@ -127,9 +127,9 @@ Result<Json> Actions::RetryOne(const ActionCall& call) {
   const std::string& run = call.names[1];
   const std::string& name = call.names[2];
   MUSTER_ASSIGN(const work::ItemInfo item, work::ReadItem(*store->store, run, name));
-  if (item.state != work::ItemInfo::State::kQuarantined) {
-    return Error{Code::kConflict, "item '" + name + "' is not quarantined",
-                 "only a quarantined item can be retried"};
+  if (!work::MayRetry(item)) {
+    return Error{Code::kConflict,
+                 "item '" + name + "' is neither quarantined nor waiting for its next attempt"};
   }
   Outcome outcome(call, "item '" + name + "' is reopened",
                   CommandOn(*store, "work retry " + Quoted(name) + " --run " + Quoted(run)));
@@ -164,7 +164,7 @@ Result<Json> Actions::RetryAll(const ActionCall& call) {
   MUSTER_TRY(work::ReadRun(*store->store, run));
   std::vector<std::string> names;
   MUSTER_TRY(work::EachItem(*store->store, run, [&](const work::ItemInfo& item) {
-    if (item.state == work::ItemInfo::State::kQuarantined) names.push_back(item.name);
+    if (work::MayRetry(item)) names.push_back(item.name);
   }));
   Outcome outcome(call, std::to_string(names.size()) + " items are reopened",
                   CommandOn(*store, "work retry --all --run " + Quoted(run)));

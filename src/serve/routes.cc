@@ -148,14 +148,15 @@ class RouteTable {
     routes.push_back(Live("/api/v1/stores/{store}/work/{run}/items/{item}",
                           "One item, as `muster work show`.", "Item", &Views::ReadItem));
     routes.push_back(Action("/api/v1/stores/{store}/work/{run}/items/{item}/retry",
-                            "Reopens a quarantined item, as `muster work retry`.",
+                            "Retries a quarantined or waiting item, as `muster work retry`.",
                             &Actions::RetryOne));
     routes.push_back(Action("/api/v1/stores/{store}/work/{run}/items/{item}/release",
                             "Takes an item from its holder, as `muster work release`.",
                             &Actions::ReleaseOne));
-    routes.push_back(Action("/api/v1/stores/{store}/work/{run}/retry",
-                            "Reopens all quarantined items, as `muster work retry --all`.",
-                            &Actions::RetryAll));
+    routes.push_back(
+        Action("/api/v1/stores/{store}/work/{run}/retry",
+               "Retries all quarantined and waiting items, as `muster work retry --all`.",
+               &Actions::RetryAll));
   }
 
   static void AddReplicas(std::vector<Route>& routes) {

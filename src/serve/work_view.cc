@@ -255,11 +255,12 @@ Result<Json> WorkItemDetail(const SiteStore& store, const std::string& run,
       CommandLine("Show it", CommandOn(store, OnRun("show " + quoted, run))),
       CommandLine("Retry it", CommandOn(store, OnRun("retry " + quoted, run))),
       CommandLine("Take it from its holder", CommandOn(store, OnRun("release " + quoted, run)))};
-  const bool given_up = item.state == work::ItemInfo::State::kQuarantined;
   const bool has_holder = item.state == work::ItemInfo::State::kOpen && !item.holder.empty();
   json["actions"] = {
-      {"retry", Offer(ApiPath("stores", store.number, "work", run, "items", name, "retry"),
-                      Json::object(), given_up ? "" : "only a quarantined item can be retried")},
+      {"retry",
+       Offer(ApiPath("stores", store.number, "work", run, "items", name, "retry"), Json::object(),
+             work::MayRetry(item) ? ""
+                                  : "it is neither quarantined nor waiting for its next attempt")},
       {"release", Offer(ApiPath("stores", store.number, "work", run, "items", name, "release"),
                         Json::object(), has_holder ? "" : "no worker holds it")}};
   return json;

@@ -41,9 +41,14 @@ int64_t RankOf(const ItemBody& item, int64_t epoch) {
   return std::min(rank, pipeline::kFirstFollowerRank - 1);
 }
 
+bool IsSame(const std::string& given, const std::string& former, const std::string& stored) {
+  return given == stored || (!former.empty() && former == stored);
+}
+
 bool SameMigration(const RunSpec& spec, const RunBody& stored) {
-  return spec.source == stored.source && spec.sink == stored.sink &&
-         spec.transforms == stored.transforms && SameSelection(spec, stored);
+  return IsSame(spec.source, spec.former_source, stored.source) &&
+         IsSame(spec.sink, spec.former_sink, stored.sink) && spec.transforms == stored.transforms &&
+         SameSelection(spec, stored);
 }
 
 void LogUnreadable(const std::string& key, const Error& error) {

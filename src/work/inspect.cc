@@ -193,10 +193,14 @@ Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std
 }
 
 Status RetryItem(store::Store& store, const std::string& run, const std::string& name) {
+  MUSTER_ASSIGN(const WallTime now, store.Now());
   return Edit(store, run, name, [&](store::Record& record, ItemBody& body) -> Status {
-    if (body.state != ItemBody::State::kQuarantined) {
-      return Error{Code::kConflict, "item '" + name + "' is not quarantined",
-                   "only a quarantined item can be retried"};
+    const bool waits = body.state == ItemBody::State::kOpen && record.owner.empty() && record.due &&
+                       *record.due > now;
+    if (body.state != ItemBody::State::kQuarantined && !waits) {
+      return Error{Code::kConflict,
+                   "item '" + name + "' is neither quarantined nor waiting for its next attempt",
+                   "'muster work release' takes an item from its holder"};
     }
     body.state = ItemBody::State::kOpen;
     body.ForgetFailures();

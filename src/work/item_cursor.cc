@@ -42,9 +42,20 @@ pipeline::Patience ItemCursor::NextPatience() {
   return {.deadline = item_.deadline() - coordinator_.terms().lease / 5,
           .stop = stops_.abort,
           .waits = [this](const Error& why) {
-            waits_ = true;
-            observer_.Waits("the " + std::string(PartyName(Party::kSink)) + ": " + why.message);
+            Wait("the " + std::string(PartyName(Party::kSink)) + ": " + why.message);
           }};
+}
+
+// Others see the item as held: its record says why it gets no further. A wait that is short is not
+// worth a write.
+void ItemCursor::Wait(const std::string& what) {
+  observer_.Waits(what);
+  const MonoTime now = coordinator_.env().MonoNow();
+  if (!waits_since_) waits_since_ = now;
+  if (wait_is_shown_ || now - *waits_since_ < coordinator_.terms().checkpoint_interval) return;
+  wait_is_shown_ = true;
+  // For display only: a lease that is lost is noticed by what the holder does next.
+  if (item_.ShowWait(what)) observer_.Renewed(item_);
 }
 
 bool ItemCursor::NearTheEnd() const {
@@ -55,7 +66,8 @@ Status ItemCursor::Advance(pipeline::Progress& progress, pipeline::Writer& write
                            pipeline::Rest& rest) {
   Estimate(progress.counts);
   acknowledged_ = progress;
-  if (std::exchange(waits_, false)) observer_.Waits("");
+  if (std::exchange(waits_since_, std::nullopt)) observer_.Waits("");
+  wait_is_shown_ = false;
   observer_.Advanced(item_, progress);
   const WorkTerms& terms = coordinator_.terms();
   const MonoTime now = coordinator_.env().MonoNow();

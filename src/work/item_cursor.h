@@ -34,6 +34,7 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   bool NearTheEnd() const;
 
  private:
+  void Wait(const std::string& what);
   void Estimate(const pipeline::Counts& counts);
   Status CheckGoesOn(std::optional<store::Lease> count);
   Status Save(const pipeline::Progress& progress, pipeline::Writer& writer);
@@ -49,7 +50,8 @@ class ItemCursor final : public pipeline::WorkItemCursor {
   const MonoTime began_;
   MonoTime saved_at_;
   pipeline::Progress acknowledged_;
-  bool waits_ = false;  // the sink retries
+  std::optional<MonoTime> waits_since_;  // the sink retries
+  bool wait_is_shown_ = false;           // in the item's record
   FailureReasons reasons_;
   pipeline::Counts unsaved_;  // in the estimate
 };

@@ -48,6 +48,11 @@ Status LeasedItem::Checkpoint(const pipeline::Progress& progress, std::optional<
   return lease_.Renew(body_.ToJson());
 }
 
+Status LeasedItem::ShowWait(const std::string& what) {
+  body_.error = what;
+  return lease_.Renew(body_.ToJson());
+}
+
 Status LeasedItem::Split(const pipeline::Progress& progress, std::optional<double> share) {
   std::optional<int64_t> documents;
   if (body_.partition.documents && share) {

@@ -49,6 +49,9 @@ class LeasedItem final : public WorkItem {
   // end. `share` is the part split off, if known.
   Status Split(const pipeline::Progress& progress, std::optional<double> share);
 
+  // Shows what the holder waits for, until the next checkpoint; renews the lease.
+  Status ShowWait(const std::string& what);
+
   // Why documents failed, for those that the progress of the next change counts.
   void SetReasons(const FailureReasons& reasons) { body_.reasons = reasons; }
   const FailureReasons& reasons() const { return body_.reasons; }

@@ -9,25 +9,12 @@
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "work/records.h"
-#include "work/redrive_lease.h"
 #include "work/redrive_page.h"
+#include "work/redrive_steps.h"
 #include "work/settled_letters.h"
 
 namespace muster::work {
 namespace {
-
-// The redrive of one run. Without a record its counts do not change and nothing keeps a second
-// redrive from writing the same letters.
-struct Step {
-  std::optional<SettledLetters> record = {};
-  RunBody run = {};                      // empty: the store has no such run
-  std::set<std::string> followers = {};  // of the letters' items
-  std::optional<RedriveLease> lease = {};
-  bool replaces_all = false;  // the store has lost what it knew of earlier redrives
-  bool changed = false;       // letters were recorded
-
-  RedriveLease* lease_or_null() { return lease ? &*lease : nullptr; }
-};
 
 class Redrive {
  public:
@@ -39,17 +26,22 @@ class Redrive {
     report_.bad_lines = log_->bad_lines();
     MUSTER_ASSIGN(transforms_,
                   pipeline::ParseTransforms(request_.transforms, request_.transforms_file));
-    MUSTER_TRY(FindSteps());
-    MUSTER_TRY(CheckForms());
     MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
+    steps_.emplace(request_, *log_, env_, report_);
+    MUSTER_TRY(steps_->Find(!pipeline::WritesFiles(*sink_),
+                            request_.transforms.empty()
+                                ? ""
+                                : Sha256Hex(request_.transforms + transforms_->Scripts())));
+    MUSTER_TRY(CheckForms());
     MUSTER_TRY(CheckFiles());
     MUSTER_TRY(CheckTargets());
     MUSTER_TRY(CheckPlaces());
-    for (auto& [run, step] : steps_) {
-      const Status done = RedriveRun(run, step);
+    for (RedriveStep* const step : steps_->all()) {
+      const Status done = RedriveLetters(*step);
       // The next one need not wait. If this fails, it waits for the lease to end.
-      if (step.lease) static_cast<void>(step.lease->Release());
-      if (step.changed) report_.recorded.push_back(run);
+      if (step->lease) static_cast<void>(step->lease->Release());
+      if (step->changed && step->in_run) report_.recorded.push_back(step->name);
+      if (step->changed && !step->in_run) report_.record = steps_->file();
       MUSTER_TRY(done);
     }
     for (const std::string& target : targets_) MUSTER_TRY(sink_->Finish(target));
@@ -57,71 +49,10 @@ class Redrive {
   }
 
  private:
-  Status FindSteps() {
-    const std::string sink = Redact(request_.sink);
-    for (const auto& [group, letters] : log_->letters()) {
-      const auto [found, is_new] = steps_.try_emplace(group.run);
-      if (is_new) MUSTER_TRY(FindStep(group.run, sink, found->second));
-      if (IsFormer(found->second, group)) {
-        AddFormer(group.run, static_cast<int64_t>(letters.size()));
-        continue;
-      }
-      for (const pipeline::LetterPlace& letter : letters) {
-        if (!IsEarlier(found->second, letter)) left_[group].push_back(letter);
-      }
-    }
-    return {};
-  }
-
-  // Whether these letters are of an earlier start of their run.
-  static bool IsFormer(const Step& step, const pipeline::LetterGroup& group) {
-    return step.record && group.since_ms != 0 && group.since_ms < step.run.begun_ms;
-  }
-
-  void AddFormer(const std::string& run, int64_t letters) {
-    report_.former += letters;
-    report_.notes.push_back(FormerNote(run, letters));
-  }
-
-  // Whether to leave it out because it is settled.
-  bool IsEarlier(const Step& step, const pipeline::LetterPlace& letter) const {
-    return !request_.all && IsSettled(step, letter);
-  }
-  static bool IsSettled(const Step& step, const pipeline::LetterPlace& letter) {
-    return step.record && step.record->Contains(letter.identity);
-  }
-
-  Status FindStep(const std::string& run, const std::string& sink, Step& step) {
-    if (!request_.store || run == pipeline::kStandaloneRun || !CheckRunName(run)) return {};
-    if (store_ == nullptr) {
-      MUSTER_ASSIGN(store_, request_.store());
-    }
-    MUSTER_ASSIGN(const std::optional<store::Record> stored, store_->Get(kRunKind, run));
-    if (!stored) {
-      report_.notes.push_back("the store has no run '" + run + "': its counts stay as they are");
-      return {};
-    }
-    MUSTER_ASSIGN(step.run, RunBody::FromJson(stored->body));
-    const RunBody& body = step.run;
-    if (body.removing) return CheckGoesOn(run, body);
-    if (body.sink != sink) {
-      report_.notes.push_back("run '" + run + "' goes to " + body.sink +
-                              ": its counts stay as they are");
-      return {};
-    }
-    if (!request_.transforms.empty() &&
-        Sha256Hex(request_.transforms + transforms_->Scripts()) != body.transforms) {
-      report_.notes.push_back(request_.transforms_file + " is not what run '" + run +
-                              "' was begun with");
-    }
-    step.record.emplace(*store_, run);
-    return step.record->Load();
-  }
-
   Status CheckForms() const {
     if (!request_.transforms.empty()) return {};
     int64_t letters = 0;
-    for (const auto& [group, ones] : left_) {
+    for (const auto& [group, ones] : steps_->left()) {
       if (!group.transformed) letters += static_cast<int64_t>(ones.size());
     }
     if (letters == 0) return {};
@@ -134,13 +65,13 @@ class Redrive {
   // Nothing can be added to files that are complete.
   Status CheckFiles() {
     if (!pipeline::WritesFiles(*sink_)) return {};
-    for (const auto& [group, letters] : left_) {
+    for (const auto& [group, letters] : steps_->left()) {
       const RedrivePlan plan(*transforms_, group);
       for (const pipeline::LetterPlace& letter : letters) {
         MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = letter.collection}));
         if (!files_.insert(target.name).second) continue;
         MUSTER_ASSIGN(const auto changes, sink_->Prepare(target, true));
-        if (steps_.at(group.run).record || changes.empty()) return FilesAreComplete(target.name);
+        if (steps_->Of(group).in_run || changes.empty()) return FilesAreComplete(target.name);
       }
     }
     return {};
@@ -157,7 +88,7 @@ class Redrive {
   // A collection that the run renamed would silently be created under its old name.
   Status CheckTargets() {
     if (!request_.transforms.empty()) return {};
-    for (const auto& [group, letters] : left_) {
+    for (const auto& [group, letters] : steps_->left()) {
       if (!group.target.empty()) continue;
       const auto source = log_->Read(letters);
       MUSTER_ASSIGN(const auto collections, source->Collections());
@@ -174,11 +105,11 @@ class Redrive {
   }
 
   // Documents of several targets must not replace each other. Where a run went, letters may follow.
-  Status CheckPlaces() const {
+  Status CheckPlaces() {
     if (request_.merge) return {};
     std::map<std::string, std::string> targets;  // by place
-    for (const auto& [group, letters] : left_) {
-      if (steps_.at(group.run).record) continue;
+    for (const auto& [group, letters] : steps_->left()) {
+      if (steps_->Of(group).in_run) continue;
       const RedrivePlan plan(*transforms_, group);
       for (const pipeline::LetterPlace& letter : letters) {
         MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = letter.collection}));
@@ -196,42 +127,28 @@ class Redrive {
     return {};
   }
 
-  // Finds the items that followed others, for letters that do not say so themselves.
-  Status FindFollowers(const std::string& run, Step& step) {
-    if (step.run.incarnation.empty()) return {};
-    std::set<std::string> items;
-    for (const auto& [group, letters] : log_->letters()) {
-      if (group.run != run || group.since_ms != 0) continue;
-      for (const pipeline::LetterPlace& letter : letters) items.insert(letter.item);
-    }
-    for (const std::string& item : items) {
-      MUSTER_ASSIGN(const auto stored, store_->Get(kWorkKind, ItemKey(run, item)));
-      if (!stored) continue;
-      const auto body = ItemBody::FromJson(stored->body);
-      if (body && body->partition.follows) step.followers.insert(item);
-    }
-    return {};
-  }
-
-  Status RedriveRun(const std::string& run, Step& step) {
-    MUSTER_TRY(FindFollowers(run, step));
+  Status RedriveLetters(RedriveStep& step) {
+    MUSTER_TRY(steps_->FindFollowers(step));
+    MUSTER_TRY(steps_->RecordBeside(step));
     if (step.record) {
-      MUSTER_ASSIGN(step.lease, RedriveLease::Acquire(*store_, run, request_.worker, env_, stop_));
+      MUSTER_ASSIGN(step.lease,
+                    RedriveLease::Acquire(*step.store, step.name, request_.worker, env_, stop_));
       // Another redrive may have settled letters since they were looked up.
       MUSTER_TRY(step.record->Load());
       MUSTER_TRY(SettleLeftPage(step));
     }
     for (const auto& [group, all] : log_->letters()) {
-      if (group.run != run || IsFormer(step, group)) continue;
+      if (&steps_->Of(group) != &step || RedriveSteps::IsFormer(step, group)) continue;
       std::vector<pipeline::LetterPlace> letters;
       for (const pipeline::LetterPlace& letter : all) {
-        const bool earlier = IsEarlier(step, letter);
+        const bool earlier = steps_->IsEarlier(step, group, letter);
         if (earlier) ++report_.earlier;
         if (!earlier) letters.push_back(letter);
       }
       // A follower has read its documents later than the items before it.
       const auto replaces = [&](const pipeline::LetterPlace& letter) {
-        return IsSettled(step, letter) || letter.follows || step.followers.contains(letter.item);
+        return steps_->IsSettled(step, group, letter) || letter.follows ||
+               step.followers.contains(letter.item);
       };
       // Without a lease each is an item of its own, and has no record that must stay small.
       const size_t most = step.lease ? kPageLetters : letters.size() + 1;
@@ -243,11 +160,11 @@ class Redrive {
   }
 
   // The page of a redrive that ended early: what the sink has of it is settled.
-  Status SettleLeftPage(Step& step) {
+  Status SettleLeftPage(RedriveStep& step) {
     RedrivePageBody left = step.lease->page();
     if (left.letters.empty()) return {};
     MUSTER_ASSIGN(const auto writer,
-                  sink_->Open(left.target, FenceOf(step, step.run.since_ms, /*replaces=*/false)));
+                  Open(left.target, FenceOf(step, step.run.since_ms, /*replaces=*/false), step));
     const std::optional<pipeline::Progress>& known = writer->Known();
     if (known && PageOf(*known) == left.number) {
       // The one that wrote it may not have lived to make it durable.
@@ -261,7 +178,7 @@ class Redrive {
   }
 
   // Records the letters of the lease's page as settled, as far as the sink's counts say.
-  Status Settle(Step& step, const pipeline::Counts& counts) {
+  Status Settle(RedriveStep& step, const pipeline::Counts& counts) {
     const auto settled = SettledOf(step.lease->page(), counts.read);
     if (settled.empty()) return {};
     MUSTER_TRY(step.lease->KeepUp());
@@ -275,7 +192,7 @@ class Redrive {
 
   // Letters are part of their run's order. They yield to what its items have written of the same
   // documents, or followers if the letters are theirs, and to every later migration.
-  pipeline::Fence FenceOf(const Step& step, int64_t since_ms, bool replaces) {
+  pipeline::Fence FenceOf(const RedriveStep& step, int64_t since_ms, bool replaces) {
     pipeline::Fence fence{.run = name_,
                           .incarnation = name_,
                           .alone = true,
@@ -288,7 +205,7 @@ class Redrive {
       fence.item += "__" + std::to_string(items_++) + "__0";
       return fence;
     }
-    fence.run = step.lease->run();
+    fence.run = step.fence;
     fence.incarnation = step.run.incarnation;
     fence.adopts = step.run.adopts;
     fence.alone = false;
@@ -297,7 +214,22 @@ class Redrive {
     return fence;
   }
 
-  Status WritePage(const pipeline::LetterGroup& group, const Page& page, Step& step) {
+  Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& target,
+                                                 const pipeline::Fence& fence,
+                                                 const RedriveStep& step) {
+    auto writer = sink_->Open(target, fence);
+    // Another copy of the letters has been there.
+    const bool is_other = !writer && step.record && !step.in_run &&
+                          writer.error().code == Code::kConflict && !request_.all;
+    if (is_other) return Lost(step);
+    return writer;
+  }
+
+  Error Lost(const RedriveStep& step) const {
+    return step.in_run ? LostRecords(step.name) : WrittenElsewhere(steps_->file());
+  }
+
+  Status WritePage(const pipeline::LetterGroup& group, const Page& page, RedriveStep& step) {
     const auto letters = log_->Read(page.letters);
     PageSource source(*letters, page.letters);
     const RedrivePlan plan(*transforms_, group);
@@ -321,12 +253,12 @@ class Redrive {
     // With --all after a loss of records it is unknown which letters were written before.
     MUSTER_ASSIGN(
         auto writer,
-        sink_->Open(target.name, FenceOf(step, since_ms, page.replaces || step.replaces_all)));
+        Open(target.name, FenceOf(step, since_ms, page.replaces || step.replaces_all), step));
     if (step.lease && !step.replaces_all && HasLostRecords(*writer, step)) {
-      if (!request_.all) return LostRecords(step.lease->run());
+      if (!request_.all) return Lost(step);
       step.replaces_all = true;
       writer.reset();
-      MUSTER_ASSIGN(writer, sink_->Open(target.name, FenceOf(step, since_ms, true)));
+      MUSTER_ASSIGN(writer, Open(target.name, FenceOf(step, since_ms, true), step));
     }
     pipeline::Partition partition{.collection = page.collection};
     if (step.lease) {
@@ -343,14 +275,14 @@ class Redrive {
     return step.lease ? EndPage(end.counts, step) : Status();
   }
 
-  static bool HasLostRecords(const pipeline::Writer& writer, const Step& step) {
+  static bool HasLostRecords(const pipeline::Writer& writer, const RedriveStep& step) {
     const std::optional<pipeline::Progress>& known = writer.Known();
     return known && PageOf(*known) > step.lease->page().number;
   }
 
   // The page is in the store before any of it is in the sink.
   Status BeginPage(const Page& page, const std::string& target, const pipeline::Writer& writer,
-                   Step& step) {
+                   RedriveStep& step) {
     int64_t last = step.lease->page().number;
     if (const auto& known = writer.Known()) last = std::max(last, PageOf(*known));
     RedrivePageBody body{.number = last + 1, .target = target};
@@ -364,7 +296,7 @@ class Redrive {
     return step.lease->Save(std::move(body));
   }
 
-  Status EndPage(const pipeline::Counts& counts, Step& step) {
+  Status EndPage(const pipeline::Counts& counts, RedriveStep& step) {
     MUSTER_TRY(Settle(step, counts));
     return step.lease->Save({.number = step.lease->page().number});
   }
@@ -373,13 +305,10 @@ class Redrive {
   Env& env_;
   const std::stop_token stop_;
   const std::string name_ = "redrive-" + env_.NewId();
-  store::Store* store_ = nullptr;  // once it is open
   std::optional<pipeline::DeadLetterLog> log_;
   std::unique_ptr<pipeline::TransformPlan> transforms_;
   std::unique_ptr<pipeline::Sink> sink_;
-  std::map<std::string, Step> steps_;  // by run
-  // Still to be redriven, before the leases are taken.
-  std::map<pipeline::LetterGroup, std::vector<pipeline::LetterPlace>> left_;
+  std::optional<RedriveSteps> steps_;
   std::set<std::string> targets_;
   std::set<std::string> files_;  // targets that were checked
   int items_ = 0;                // opened without a lease

@@ -12,6 +12,7 @@
 #include "core/number.h"
 #include "pipeline/pipeline.h"
 #include "work/records.h"
+#include "work/redrive_lease.h"
 #include "work/settled_letters.h"
 
 namespace muster::work {
@@ -51,6 +52,15 @@ inline Error LostRecords(const std::string& run) {
                    "' that the store does not know of: it was restored, or has lost commits",
                "redrive with --all: rows are replaced by key; a table without a key gets them "
                "again, so remove them first"};
+}
+
+inline Error WrittenElsewhere(const std::string& record) {
+  return Error{
+      Code::kIncompatible,
+      "the sink has redriven letters of this migration that " + record +
+          " does not know of: from a copy or a part of the file, or under another URL",
+      "redrive the file that was redriven before; or redrive with --all: rows are replaced "
+      "by key, but a table without a key gets those again that it has"};
 }
 
 // Letters in one page. More make fewer records change, fewer keep the page's record small: it is

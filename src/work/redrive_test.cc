@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "core/json.h"
 #include "muster/work.h"
+#include "sql/sqlite.h"
 #include "store/backends.h"
 #include "support/http_server.h"
 #include "support/temporary_folder.h"
@@ -22,6 +24,7 @@ using testing::HttpServer;
 using testing::HttpServerRequest;
 
 constexpr int64_t kSinceMs = 1'000;
+constexpr std::chrono::seconds kBusy{10};
 
 class RedriveTest : public ::testing::Test {
  protected:
@@ -248,6 +251,134 @@ TEST_F(RedriveTest, LettersOfAStandaloneMigrationHaveItsVersions) {
   refused_.clear();
   ASSERT_TRUE(RedriveDeadLetters({.letters = AgainPathOf(file_), .sink = Sink()}, RealEnv(), {}));
   EXPECT_EQ(written_.at("books/b"), Version(since_ms, 0));
+}
+
+// Letters of migrations that are in no store, into a table without a key.
+class StandaloneRedriveTest : public RedriveTest {
+ protected:
+  void SetUp() override { Exec("CREATE TABLE t (n INTEGER)"); }
+
+  void Exec(const std::string& sql, const std::string& file = "target.db") {
+    const auto db =
+        sql::SqliteDb::Open(folder_.At(file), sql::SqliteDb::Mode::kCreate, kBusy).value();
+    ASSERT_TRUE(db->Execute(sql));
+  }
+  int64_t Rows(const std::string& file = "target.db") {
+    const auto db =
+        sql::SqliteDb::Open(folder_.At(file), sql::SqliteDb::Mode::kReadOnly, kBusy).value();
+    return db->QueryInt("SELECT count(*) FROM t").value();
+  }
+
+  void AddOf(int64_t since_ms, const std::vector<std::string>& positions) {
+    const auto letters = pipeline::OpenDeadLetters(file_, pipeline::kStandaloneRun).value();
+    for (const std::string& position : positions) {
+      const pipeline::Document document{
+          .id = {}, .routing = {}, .body = R"({"n":1})", .position = position, .defect = {}};
+      ASSERT_TRUE(letters->Add({.collection = "t",
+                                .target = "t",
+                                .item = "t__0__0",
+                                .document = document,
+                                .reason = "refused",
+                                .transformed = true,
+                                .since_ms = since_ms}));
+    }
+    ASSERT_TRUE(letters->Flush());
+  }
+
+  Result<RedriveReport> Into(const std::string& sink, const std::string& letters,
+                             bool all = false) {
+    return RedriveDeadLetters({.letters = letters, .sink = sink, .all = all}, RealEnv(), {});
+  }
+  Result<RedriveReport> Again(bool all = false) { return Into(sink_, file_, all); }
+
+  const std::string sink_ = "sqlite:" + folder_.At("target.db");
+};
+
+TEST_F(StandaloneRedriveTest, SecondRedriveWritesNothing) {
+  AddOf(kSinceMs, {"a", "b"});
+  const auto first = Again();
+  ASSERT_TRUE(first) << first.error().ToString();
+  EXPECT_EQ(first->counts.written, 2);
+  EXPECT_EQ(first->record, file_ + ".redriven");
+  EXPECT_TRUE(first->recorded.empty());
+  const auto second = Again();
+  ASSERT_TRUE(second) << second.error().ToString();
+  EXPECT_EQ(second->counts.read, 0);
+  EXPECT_EQ(second->earlier, 2);
+  EXPECT_EQ(Rows(), 2);
+  EXPECT_EQ(Again(/*all=*/true)->counts.written, 2);
+  EXPECT_EQ(Rows(), 4);
+}
+
+TEST_F(StandaloneRedriveTest, LettersFromBeforeStartsWereRecordedToo) {
+  AddOf(0, {"a", "b"});
+  ASSERT_TRUE(Again());
+  EXPECT_EQ(Again()->earlier, 2);
+  EXPECT_EQ(Rows(), 2);
+}
+
+TEST_F(StandaloneRedriveTest, LaterMigrationsLettersAreNotSettled) {
+  AddOf(kSinceMs, {"a", "b"});
+  ASSERT_TRUE(Again());
+  AddOf(kSinceMs + 1, {"b", "c"});
+  const auto report = Again();
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->counts.written, 2);
+  EXPECT_EQ(report->earlier, 1);
+}
+
+TEST_F(StandaloneRedriveTest, AnotherSinkGetsThemAsWell) {
+  AddOf(kSinceMs, {"a"});
+  ASSERT_TRUE(Again());
+  Exec("CREATE TABLE t (n INTEGER)", "other.db");
+  EXPECT_EQ(Into("sqlite:" + folder_.At("other.db"), file_)->counts.written, 1);
+  EXPECT_EQ(Rows("other.db"), 1);
+}
+
+TEST_F(StandaloneRedriveTest, SinkRefusesWhatACopyOfTheFileHasWritten) {
+  AddOf(kSinceMs, {"a"});
+  ASSERT_TRUE(Again());
+  const std::string copy = folder_.At("copy.jsonl");
+  std::filesystem::copy_file(file_, copy);
+  for (const auto& [sink, letters] :
+       {std::pair(sink_, copy), std::pair("sqlite:" + folder_.At("./target.db"), file_)}) {
+    const auto refused = Into(sink, letters);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kIncompatible);
+    EXPECT_NE(refused.error().hint.find("--all"), std::string::npos);
+    EXPECT_EQ(Rows(), 1);
+  }
+  EXPECT_EQ(Into(sink_, copy, /*all=*/true)->counts.written, 1);
+  EXPECT_EQ(Into(sink_, copy)->earlier, 1);
+  EXPECT_EQ(Rows(), 2);
+}
+
+TEST_F(StandaloneRedriveTest, WhatFailedAgainIsTakenFromEitherFile) {
+  Exec("DROP TABLE t; CREATE TABLE t (n INTEGER CHECK (n <> 1))");
+  AddOf(kSinceMs, {"a", "b"});
+  EXPECT_EQ(Again()->counts.failed, 2);
+  Exec("DROP TABLE t; CREATE TABLE t (n INTEGER)");
+  EXPECT_EQ(Into(sink_, AgainPathOf(file_))->counts.written, 2);
+  EXPECT_EQ(Again()->earlier, 2);
+  EXPECT_EQ(Rows(), 2);
+}
+
+TEST_F(StandaloneRedriveTest, NothingIsRecordedIfNothingCanBeWritten) {
+  AddOf(kSinceMs, {"a"});
+  EXPECT_FALSE(Into("nowhere:", file_));
+  AddLetter("t", "x", "t__0__0", /*transformed=*/false);
+  EXPECT_FALSE(Again());
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".redriven"));
+}
+
+TEST_F(StandaloneRedriveTest, RunThatTheStoreGetsLaterDoesNotRepeatThem) {
+  AddLetter("t", "x", "t__0__0", true, kSinceMs);
+  Exec("DROP TABLE t; CREATE TABLE t (n INTEGER DEFAULT 1, _id TEXT)");
+  ASSERT_EQ(Into(sink_, file_)->counts.written, 1);
+  PutRun(sink_);
+  const auto report = Redrive(sink_);
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->earlier, 1);
 }
 
 TEST_F(RedriveTest, LettersOfSeveralTargetsAreNotMergedUnlessTheirRunDidSo) {

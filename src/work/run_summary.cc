@@ -29,6 +29,12 @@ bool IsHeld(const ItemInfo& item) {
          item.due_in->count() > 0;
 }
 
+bool MayRetry(const ItemInfo& item) {
+  if (item.state == ItemInfo::State::kQuarantined) return true;
+  return item.state == ItemInfo::State::kOpen && item.holder.empty() && item.due_in &&
+         item.due_in->count() > 0;
+}
+
 RecentRate& RecentRate::operator+=(const RecentRate& other) {
   documents += other.documents;
   span = std::max(span, other.span);
@@ -179,11 +185,12 @@ std::string WhyItem(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kDone) return "";
   if (item.state == ItemInfo::State::kQuarantined) return "given up: " + item.error;
   if (item.state == ItemInfo::State::kUnreadable) return item.error;
-  if (IsHeld(item)) return "held, lease expires in " + FormatSpan(*item.due_in);
+  const std::string failed = item.error.empty() ? "" : "; last failure: " + item.error;
+  // Until it has made progress, its holder may be waiting for the same thing again.
+  if (IsHeld(item)) return "held, lease expires in " + FormatSpan(*item.due_in) + failed;
   if (item.due_in && item.due_in->count() > 0) {
     return "retry in " + FormatSpan(*item.due_in) + ": " + item.error;
   }
-  const std::string failed = item.error.empty() ? "" : "; last failure: " + item.error;
   if (!item.holder.empty()) return "its holder is gone; waiting for a worker" + failed;
   return "waiting for a worker" + failed;
 }

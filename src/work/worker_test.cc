@@ -284,6 +284,76 @@ TEST_F(WorkerTest, AFollowerThatHasFailedWaitsForItsRetry) {
   EXPECT_GT(Item("orders__0__9").due_in.value(), 0ms);
 }
 
+// A sink that is retried by its writer; `look` sees what others see meanwhile.
+class RetriedSink final : public pipeline::SinkWrapper {
+ public:
+  RetriedSink(pipeline::Sink& inner, std::function<void()> look)
+      : SinkWrapper(inner), look_(std::move(look)) {}
+
+  Result<std::unique_ptr<pipeline::Writer>> Open(const std::string& collection,
+                                                 const pipeline::Fence& fence) override {
+    MUSTER_ASSIGN(auto writer, SinkWrapper::Open(collection, fence));
+    return std::make_unique<RetriedWriter>(std::move(writer), look_);
+  }
+
+ private:
+  class RetriedWriter final : public pipeline::WriterWrapper {
+   public:
+    RetriedWriter(std::unique_ptr<Writer> inner, const std::function<void()>& look)
+        : WriterWrapper(std::move(inner)), look_(look) {}
+    Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
+                                                 const pipeline::Progress& after,
+                                                 const pipeline::Patience& patience) override {
+      patience.waits(Error{Code::kUnavailable, "it is down"});
+      look_();
+      return WriterWrapper::Write(batch, after, patience);
+    }
+
+   private:
+    const std::function<void()>& look_;
+  };
+
+  const std::function<void()> look_;
+};
+
+TEST_F(WorkerTest, HeldItemSaysWhatItsHolderWaitsFor) {
+  std::vector<std::string> why;
+  RetriedSink sink(sink_, [&] { why.push_back(WhyItem(Items()[0])); });
+  pipeline::Pipeline pipeline{.env = RealEnv(),
+                              .source = source_,
+                              .transforms = *transforms_,
+                              .sink = sink,
+                              .dead_letters = letters_,
+                              .throttle = throttle_,
+                              .options = pipeline_.options};
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline, {}, {}).value());
+  EXPECT_EQ(MigrateNextShard(*coordinator, pipeline, {}, watcher_, {}).value(),
+            ShardOutcome::kCompleted);
+  ASSERT_FALSE(why.empty());
+  for (const std::string& one : why) {
+    EXPECT_TRUE(one.starts_with("held, lease expires in ")) << one;
+    EXPECT_NE(one.find("the sink: it is down"), std::string::npos) << one;
+  }
+  EXPECT_EQ(Items()[0].error, "");
+}
+
+TEST_F(WorkerTest, ItemThatWaitsForItsNextAttemptCanBeRetriedNow) {
+  options_.terms.retry_delay = 3600s;
+  sink_.fail = [](size_t) -> Status { return Error{Code::kInvalid, "no such field"}; };
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  ASSERT_EQ(Next(*coordinator).value(), ShardOutcome::kFailed);
+  const ItemInfo waiting = Items()[0];
+  ASSERT_GT(waiting.due_in.value(), 0ms);
+  EXPECT_TRUE(MayRetry(waiting));
+  ASSERT_TRUE(RetryItem(*store_, "run", waiting.name));
+  EXPECT_LE(Items()[0].due_in.value(), 0ms);
+  EXPECT_EQ(Items()[0].attempt, 0);
+  EXPECT_FALSE(MayRetry(Items()[0]));
+  EXPECT_EQ(RetryItem(*store_, "run", waiting.name).error().code, Code::kConflict);
+}
+
 TEST_F(WorkerTest, RunIsNotDoneIfTheSourceCountsMore) {
   FollowedSource source(source_);
   source.count = 1'000;

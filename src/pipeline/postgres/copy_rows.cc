@@ -78,7 +78,7 @@ Status AppendTime(std::string_view number, std::string& out) {
 
 }  // namespace
 
-CopyRows::CopyRows(const sql::PgTable& table)
+CopyRows::CopyRows(const sql::PgTable& table, Misfits misfits)
     : holds_documents_(HoldsDocuments(table)), fields_(FieldNames(table)) {
   int default_bits = 0;
   for (const sql::PgTable::Column& column : table.columns) {
@@ -93,6 +93,10 @@ CopyRows::CopyRows(const sql::PgTable& table)
       target.form = Form::kTime;
     }
     if (column.is_array) target.form = Form::kArray;
+    if (misfits == Misfits::kRefuse) {
+      target.numbers = NumberRule::OfPgType(column.base, column.portable_type);
+      target.type = column.type;
+    }
     if (column.name == "_id") target.form = Form::kId;
     if (column.name == "_routing") target.form = Form::kRouting;
     if (column.has_default && default_bits < 64) target.default_bit = default_bits++;
@@ -185,7 +189,7 @@ Status CopyRows::AddValue(const Target& target, const FieldValue& value, bool nu
     case Form::kArray:
       if (value.kind == Kind::kStructure) {
         std::string literal;
-        if (auto done = AppendPgArray(value.json, literal); !done) {
+        if (auto done = AppendPgArray(value.json, target.numbers, literal); !done) {
           return Misfit(target.name, "is " + done.error().message);
         }
         AppendEscaped(literal, text_);
@@ -211,6 +215,18 @@ Status CopyRows::AddValue(const Target& target, const FieldValue& value, bool nu
       break;
     default:
       break;
+  }
+  return AddText(target, value);
+}
+
+Status CopyRows::AddText(const Target& target, const FieldValue& value) {
+  using Kind = FieldValue::Kind;
+  const bool may_be_number = value.kind == Kind::kNumber || value.kind == Kind::kString;
+  if (may_be_number && target.form == Form::kPlain && !target.numbers.Keeps(value.text)) {
+    return Misfit(target.name, "is a number that " + target.type +
+                                   " would round: " + std::string(value.text) +
+                                   "; a column of type numeric keeps it, and misfits=convert in "
+                                   "the sink's URL rounds it");
   }
   if (value.kind == Kind::kString && !value.escaped) {
     text_ += value.text;  // JSON contains nothing that COPY needs escaped

@@ -8,6 +8,8 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "pipeline/json/field_reader.h"
+#include "pipeline/table/number_rule.h"
+#include "pipeline/table/table_params.h"
 #include "sql/postgres_table.h"
 
 namespace muster::pipeline {
@@ -16,7 +18,8 @@ namespace muster::pipeline {
 // columns by name:
 // - null is NULL, or JSON null in a json or jsonb column that is NOT NULL; a column without a field
 //   is NULL, or its default if it has one; see also Document::null_is_json;
-// - strings, numbers and booleans are passed through for the server to parse;
+// - strings, numbers and booleans are passed through for the server to parse; a number that the
+//   column would round is refused, unless misfits are converted;
 // - json and jsonb columns take any value as JSON, array columns a JSON array, bytea columns base64
 //   or PostgreSQL's \x form, times and dates also milliseconds since 1970; any other column takes a
 //   nested value as JSON text;
@@ -31,7 +34,7 @@ class CopyRows {
     uint64_t defaults;  // columns left to their defaults; the same for all rows of one COPY
   };
 
-  explicit CopyRows(const sql::PgTable& table);
+  CopyRows(const sql::PgTable& table, Misfits misfits);
 
   // Drops the rows of the previous batch.
   void Clear();
@@ -56,12 +59,15 @@ class CopyRows {
     int default_bit = -1;
     bool written = true;
     bool null_is_json = false;
+    NumberRule numbers = {};
+    std::string type = {};  // for messages, if there is a rule
   };
 
   static std::vector<std::string> FieldNames(const sql::PgTable& table);
   void AddDocument(const Document& document);
   Result<uint64_t> AddFields(const Document& document);
   Status AddValue(const Target& target, const FieldValue& value, bool null_is_json);
+  Status AddText(const Target& target, const FieldValue& value);
 
   const bool holds_documents_;
   std::vector<Target> targets_;  // all columns, in field order

@@ -4,10 +4,12 @@
 #include <string_view>
 
 #include "muster/result.h"
+#include "pipeline/table/number_rule.h"
 
 namespace muster::pipeline {
 
 // Appends a JSON array as a PostgreSQL literal: [[1,null],["a b",{}]] is {{1,NULL},{"a b","{}"}}.
-Status AppendPgArray(std::string_view json, std::string& out);
+// An error also: a number that `rule` does not keep.
+Status AppendPgArray(std::string_view json, const NumberRule& rule, std::string& out);
 
 }  // namespace muster::pipeline

@@ -23,10 +23,10 @@ bool IsAboutARow(std::string_view sqlstate) {
 
 }  // namespace
 
-PostgresCopier::PostgresCopier(const sql::PgTable& table, bool replaces, Lock lock)
+PostgresCopier::PostgresCopier(const sql::PgTable& table, bool replaces, Misfits misfits, Lock lock)
     : table_(table),
       lock_(std::move(lock)),
-      rows_(table_),
+      rows_(table_, misfits),
       may_replace_(replaces && !table.key.empty()) {}
 
 Result<PostgresCopier::Outcome> PostgresCopier::Write(sql::PgConnection& connection,

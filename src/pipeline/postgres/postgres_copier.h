@@ -30,7 +30,7 @@ class PostgresCopier {
   };
 
   // With `replaces`, a row whose key exists replaces the one there. `table` must outlive this.
-  PostgresCopier(const sql::PgTable& table, bool replaces, Lock lock);
+  PostgresCopier(const sql::PgTable& table, bool replaces, Misfits misfits, Lock lock);
 
   // Begins a transaction, locks the item and writes the rows; the caller commits. With
   // `constraints_now`, deferred constraints are checked at once, so that they refuse rows too.

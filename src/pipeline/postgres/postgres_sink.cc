@@ -5,6 +5,7 @@
 #include "core/mutex.h"
 #include "pipeline/postgres/postgres_session.h"
 #include "pipeline/postgres/postgres_writer.h"
+#include "pipeline/table/table_params.h"
 #include "pipeline/table/table_shape.h"
 #include "sql/postgres_table.h"
 #include "sql/postgres_uri.h"
@@ -12,7 +13,7 @@
 namespace muster::pipeline {
 namespace {
 
-constexpr std::string_view kOwnParameters[] = {"schema", "documents"};
+constexpr std::string_view kOwnParameters[] = {"schema", "documents", "misfits"};
 
 std::string CreateTableSql(const sql::PgName& name, const TableShape& shape) {
   std::string sql = "CREATE TABLE IF NOT EXISTS " + name.Sql() + " (";
@@ -30,12 +31,13 @@ std::string CreateTableSql(const sql::PgName& name, const TableShape& shape) {
 class PostgresSink final : public Sink {
  public:
   PostgresSink(Env& env, std::string uri, std::string schema, std::optional<sql::PgName> table,
-               bool documents)
+               bool documents, Misfits misfits)
       : env_(env),
         uri_(std::move(uri)),
         schema_(std::move(schema)),
         table_(std::move(table)),
-        documents_(documents) {}
+        documents_(documents),
+        misfits_(misfits) {}
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
     MUSTER_ASSIGN(const sql::PgName name, TableOf(collection.name));
@@ -90,7 +92,8 @@ class PostgresSink final : public Sink {
     MUSTER_TRY(PostgresProgress::EnsureTable(*connection, schema_));
     MUSTER_ASSIGN(sql::PgTable table, sql::DescribePgTable(*connection, name));
     connection.reset();  // the writer has its own, and connections may be scarce
-    MUSTER_ASSIGN(auto writer, PostgresWriter::Open(env_, uri_, schema_, std::move(table), fence));
+    MUSTER_ASSIGN(auto writer,
+                  PostgresWriter::Open(env_, uri_, schema_, std::move(table), misfits_, fence));
     return writer;
   }
 
@@ -131,6 +134,7 @@ class PostgresSink final : public Sink {
   const std::string schema_;
   const std::optional<sql::PgName> table_;
   const bool documents_;
+  const Misfits misfits_;
   Mutex mutex_;
   // Kept for Identity and TableId.
   std::unique_ptr<sql::PgConnection> looking_ GUARDED_BY(mutex_);
@@ -144,6 +148,7 @@ Result<std::unique_ptr<Sink>> OpenPostgresSink(const Url& url, Env& env) {
   if (documents != "true" && documents != "false") {
     return Error{Code::kInvalid, "sink URL: documents=" + documents, "write true or false"};
   }
+  MUSTER_ASSIGN(const Misfits misfits, MisfitsParam(url, "sink URL"));
   std::string schema = url.Param("schema").value_or("");
   std::optional<sql::PgName> table;
   if (!url.fragment.empty()) {
@@ -152,7 +157,7 @@ Result<std::unique_ptr<Sink>> OpenPostgresSink(const Url& url, Env& env) {
     schema = table->schema;
   }
   return std::make_unique<PostgresSink>(env, std::move(uri), std::move(schema), std::move(table),
-                                        documents == "true");
+                                        documents == "true", misfits);
 }
 
 }  // namespace muster::pipeline

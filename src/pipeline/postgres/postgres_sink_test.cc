@@ -113,6 +113,52 @@ TEST_F(PostgresSinkTest, ValuesArriveAsTheyAre) {
   EXPECT_EQ(second("ok IS NULL AND ratio IS NULL"), "true");
 }
 
+TEST_F(PostgresSinkTest, NumbersThatAColumnWouldRoundAreRefused) {
+  server_->Exec(
+      "CREATE DOMAIN cents AS numeric(10,2);"
+      "CREATE TABLE t (id int, r real, f double precision, n numeric(10,2), w numeric, c cents,"
+      " a double precision[], m numeric(6,1)[])");
+  const std::vector<std::string> kept = {
+      R"({"id":1,"r":0.1,"f":0.1,"n":1.250,"w":0.12345678901234567890,"c":-1.5,"a":[0.1,"NaN"]})",
+      R"({"id":2,"r":"3.1415927","f":1e300,"n":"7","m":[[1.5],[2.50]]})",
+      R"({"id":3,"f":0.30000000000000004,"n":125e-2,"r":"Infinity","m":"{1.5}"})"};
+  const std::vector<std::string> rounded = {
+      R"({"id":11,"r":16777217})",
+      R"({"id":12,"f":9007199254740993})",
+      R"({"id":13,"f":0.1234567890123456789})",
+      R"({"id":14,"f":"0.1234567890123456789"})",
+      R"({"id":15,"n":1.005})",
+      R"({"id":16,"c":1.005})",
+      R"({"id":17,"a":[[1],[9007199254740993]]})",
+      R"({"id":18,"m":[1.55]})",
+      R"({"id":19.5})",  // by the server itself
+      R"({"id":"20.5"})",
+  };
+  EXPECT_EQ(WriteAll(kept), std::vector<std::string>(kept.size()));
+  EXPECT_EQ(
+      server_->Exec("SELECT r || ' ' || f || ' ' || n || ' ' || w || ' ' || c || ' ' || a::text"
+                    " FROM t WHERE id = 1"),
+      "0.1 0.1 1.25 0.12345678901234567890 -1.50 {0.1,NaN}");
+  server_->Exec("TRUNCATE t; DELETE FROM muster_progress");
+  const auto reasons = WriteAll(rounded);
+  for (size_t i = 0; i < reasons.size(); ++i) EXPECT_NE(reasons[i], "") << rounded[i];
+  EXPECT_TRUE(
+      Has(reasons[1], "'f' is a number that double precision would round: 9007199254740993"))
+      << reasons[1];
+  EXPECT_TRUE(Has(reasons[5], "'c' is a number that cents would round: 1.005")) << reasons[5];
+  EXPECT_TRUE(Has(reasons[6], "9007199254740993")) << reasons[6];
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "0");
+
+  server_->Exec("DELETE FROM muster_progress");
+  const auto sink = OpenAt(server_->Url() + "?misfits=convert#t");
+  const auto refused =
+      OpenWriter(*sink)->Write(BatchOf({rounded[1], rounded[4], rounded[6]}), After(3), {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+  EXPECT_EQ(server_->Exec("SELECT f::text FROM t WHERE id = 12"), "9.007199254740992e+15");
+  EXPECT_FALSE(OpenSink(server_->Url() + "?misfits=round#t", RealEnv()));
+}
+
 TEST_F(PostgresSinkTest, MisfitsAreRefusedWithAReasonAndTheRestIsWritten) {
   server_->Exec("CREATE TABLE t (id int PRIMARY KEY, name varchar(3) NOT NULL, n smallint)");
   const auto reasons = WriteAll({

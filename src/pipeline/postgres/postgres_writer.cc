@@ -26,20 +26,21 @@ bool MayTryAgain(Code code) { return code == Code::kUnavailable || code == Code:
 }  // namespace
 
 PostgresWriter::PostgresWriter(Env& env, std::string uri, const std::string& schema,
-                               sql::PgTable table, Fence fence)
+                               sql::PgTable table, Misfits misfits, Fence fence)
     : env_(env),
       uri_(std::move(uri)),
       table_(std::move(table)),
       progress_(schema, std::move(fence)),
-      copier_(table_, ReplacesRows(progress_.fence()),
+      copier_(table_, ReplacesRows(progress_.fence()), misfits,
               {.sql = progress_.LockSql(),
                .check = [this](const sql::PgResult& answer) { return CheckLocked(answer); }}) {}
 
 Result<std::unique_ptr<PostgresWriter>> PostgresWriter::Open(Env& env, std::string uri,
                                                              const std::string& schema,
-                                                             sql::PgTable table, Fence fence) {
+                                                             sql::PgTable table, Misfits misfits,
+                                                             Fence fence) {
   std::unique_ptr<PostgresWriter> writer(
-      new PostgresWriter(env, std::move(uri), schema, std::move(table), std::move(fence)));
+      new PostgresWriter(env, std::move(uri), schema, std::move(table), misfits, std::move(fence)));
   const Patience patience{.deadline = env.MonoNow() + kOpenPatience};
   MUSTER_TRY(writer->Persist(patience, [&] { return writer->Connect(patience); }));
   MUSTER_ASSIGN(writer->known_, ProgressOf(writer->stored_));

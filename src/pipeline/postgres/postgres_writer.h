@@ -26,7 +26,7 @@ class PostgresWriter final : public TableWriter {
   // Opens the item; waits for a session that still has it locked, or terminates it.
   static Result<std::unique_ptr<PostgresWriter>> Open(Env& env, std::string uri,
                                                       const std::string& schema, sql::PgTable table,
-                                                      Fence fence);
+                                                      Misfits misfits, Fence fence);
 
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress& after,
                                      const Patience& patience) override;
@@ -44,7 +44,7 @@ class PostgresWriter final : public TableWriter {
   };
 
   PostgresWriter(Env& env, std::string uri, const std::string& schema, sql::PgTable table,
-                 Fence fence);
+                 Misfits misfits, Fence fence);
 
   Status Connect(const Patience& patience);
   Status TakeItem(const Patience& patience);

@@ -61,8 +61,7 @@ bool IsJsonNull(std::string_view text) {
 
 }  // namespace
 
-SqliteDocuments::SqliteDocuments(const sql::SqliteTable& table, int first_column,
-                                 SqliteMisfits misfits)
+SqliteDocuments::SqliteDocuments(const sql::SqliteTable& table, int first_column, Misfits misfits)
     : table_(table), first_column_(first_column), misfits_(misfits) {}
 
 Document SqliteDocuments::Read(const sql::SqliteStatement& row) {
@@ -145,7 +144,7 @@ bool SqliteDocuments::HasJsonNull() const {
 std::string SqliteDocuments::NameText(std::string_view name) {
   const int place = PlaceOf(name);
   const sql::SqliteTable::Column& declared = *table_.Find(name);
-  if (misfits_ == SqliteMisfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob &&
+  if (misfits_ == Misfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob &&
       row_->TypeOf(place) == Type::kBlob) {
     AppendMisfit(place, declared);
     return "";
@@ -165,7 +164,7 @@ void SqliteDocuments::AppendValue(int column, const sql::SqliteTable::Column& de
       AppendReal(row_->Double(column), body_);
       return;
     case Type::kBlob:
-      if (misfits_ == SqliteMisfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob) {
+      if (misfits_ == Misfits::kRefuse && declared.form != sql::SqliteTable::Form::kBlob) {
         AppendMisfit(column, declared);
         return;
       }
@@ -185,7 +184,7 @@ void SqliteDocuments::AppendText(int column, const sql::SqliteTable::Column& dec
     return;
   }
   const bool is_blob = declared.form == sql::SqliteTable::Form::kBlob;
-  if ((is_json || is_blob) && misfits_ == SqliteMisfits::kRefuse) {
+  if ((is_json || is_blob) && misfits_ == Misfits::kRefuse) {
     AppendMisfit(column, declared);
     return;
   }

@@ -4,24 +4,20 @@
 #include <string_view>
 
 #include "muster/pipeline.h"
+#include "pipeline/table/table_params.h"
 #include "sql/sqlite.h"
 #include "sql/sqlite_table.h"
 
 namespace muster::pipeline {
 
-// Values that JSON cannot carry with their storage class: a blob outside a BLOB column, text in
-// one, and text that is not JSON in a JSON column.
-enum class SqliteMisfits {
-  kRefuse,   // the row has a defect
-  kConvert,  // the first two become base64, the last a JSON string
-};
-
 // Makes documents of a table's rows, as JSON objects: integers and reals as numbers, texts as
-// strings, blobs as base64, valid JSON in columns declared as JSON verbatim. Not thread-safe.
+// strings, blobs as base64, valid JSON in columns declared as JSON verbatim. Misfits are a blob
+// outside a BLOB column and text in one, which convert to base64, and text that is not JSON in a
+// JSON column, which converts to a JSON string. Not thread-safe.
 class SqliteDocuments {
  public:
   // The table's columns are those of the rows from `first_column` on. `table` must outlive this.
-  SqliteDocuments(const sql::SqliteTable& table, int first_column, SqliteMisfits misfits);
+  SqliteDocuments(const sql::SqliteTable& table, int first_column, Misfits misfits);
 
   // The document of the current row, without a position. Valid until the next call.
   Document Read(const sql::SqliteStatement& row);
@@ -39,7 +35,7 @@ class SqliteDocuments {
 
   const sql::SqliteTable& table_;
   const int first_column_;
-  const SqliteMisfits misfits_;
+  const Misfits misfits_;
   // Of the current row:
   const sql::SqliteStatement* row_ = nullptr;
   std::string id_;

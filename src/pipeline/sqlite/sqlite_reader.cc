@@ -91,7 +91,7 @@ Result<Range> RangeOf(const SqliteRelation& relation, const std::string& begin,
 }  // namespace
 
 SqliteReader::SqliteReader(std::unique_ptr<sql::SqliteDb> db, SqliteRelation relation,
-                           std::string begin, std::string end, SqliteMisfits misfits,
+                           std::string begin, std::string end, Misfits misfits,
                            std::stop_token stop)
     : db_(std::move(db)),
       relation_(std::move(relation)),

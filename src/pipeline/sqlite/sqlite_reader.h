@@ -25,7 +25,7 @@ struct SqliteRelation {
 class SqliteReader final : public Reader {
  public:
   SqliteReader(std::unique_ptr<sql::SqliteDb> db, SqliteRelation relation, std::string begin,
-               std::string end, SqliteMisfits misfits, std::stop_token stop);
+               std::string end, Misfits misfits, std::stop_token stop);
 
   Result<std::optional<Document>> Next() override;
   Result<std::optional<std::string>> Split() override;

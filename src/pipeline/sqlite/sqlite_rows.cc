@@ -6,6 +6,7 @@
 
 #include "core/base64.h"
 #include "pipeline/table/document_table.h"
+#include "pipeline/table/number_rule.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
@@ -16,6 +17,12 @@ using Kind = FieldValue::Kind;
 
 Error Misfit(const std::string& column, const std::string& why) {
   return Error{Code::kInvalid, "field '" + column + "' " + why};
+}
+
+Error Rounded(const std::string& column, std::string_view number) {
+  return Misfit(column, "is a number that SQLite would change: " + std::string(number) +
+                            "; a column of type TEXT keeps it, and misfits=convert in the sink's "
+                            "URL rounds it");
 }
 
 std::vector<std::string> NamesOf(const sql::SqliteTable& table) {
@@ -46,11 +53,12 @@ std::optional<std::string> DecodeHex(std::string_view text) {
 
 }  // namespace
 
-SqliteRows::SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces)
+SqliteRows::SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces, Misfits misfits)
     : db_(db),
       table_(std::move(table)),
       holds_documents_(HoldsDocuments(table_)),
       replaces_(replaces && HasKey()),
+      misfits_(misfits),
       fields_(NamesOf(table_)),
       given_(table_.columns.size()) {}
 
@@ -179,6 +187,9 @@ Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
     if (!bytes) return Misfit(column.name, "is neither base64 nor hexadecimal after \\x");
     bytes_.push_back(*std::move(bytes));
     statement.BindAt(index, sql::SqliteBlob{bytes_.back()});
+  } else if (value.kind == Kind::kString && column.form != Form::kAny &&
+             !Keeps(column, value.text)) {
+    return Rounded(column.name, value.text);
   } else {
     statement.BindAt(index, value.text);
   }
@@ -186,23 +197,31 @@ Status SqliteRows::BindValue(sql::SqliteStatement& statement, int index,
 }
 
 Status SqliteRows::BindNumber(sql::SqliteStatement& statement, int index,
-                              const sql::SqliteTable::Column& column, std::string_view number) {
+                              const sql::SqliteTable::Column& column,
+                              std::string_view number) const {
   if (column.form == Form::kText) {
     statement.BindAt(index, number);
     return {};
   }
+  if (!Keeps(column, number)) return Rounded(column.name, number);
   if (const auto integer = Parse<int64_t>(number)) {
     statement.BindAt(index, *integer);
     return {};
   }
-  const bool is_integer = number.find_first_of(".eE") == std::string_view::npos;
   const auto real = Parse<double>(number);
-  if (!real || !std::isfinite(*real) || (is_integer && column.form != Form::kReal)) {
-    return Misfit(column.name, "is a number that SQLite would change: " + std::string(number) +
-                                   "; a column of type TEXT keeps it");
-  }
+  if (!real || !std::isfinite(*real)) return Rounded(column.name, number);
   statement.BindAt(index, *real);
   return {};
+}
+
+// SQLite has integers of 64 bits and floats. Text that looks like a number becomes one in a column
+// that is declared as numbers.
+bool SqliteRows::Keeps(const sql::SqliteTable::Column& column, std::string_view number) const {
+  const bool is_text =
+      column.form == Form::kText || column.form == Form::kBlob || column.form == Form::kJson;
+  if (is_text || misfits_ == Misfits::kConvert) return true;
+  if (column.form != Form::kReal && Parse<int64_t>(number)) return true;
+  return NumberRule::Double().Keeps(number);
 }
 
 }  // namespace muster::pipeline

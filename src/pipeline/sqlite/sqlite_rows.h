@@ -9,6 +9,7 @@
 #include "muster/pipeline.h"
 #include "muster/result.h"
 #include "pipeline/json/field_reader.h"
+#include "pipeline/table/table_params.h"
 #include "sql/sqlite.h"
 #include "sql/sqlite_table.h"
 
@@ -17,8 +18,8 @@ namespace muster::pipeline {
 // Inserts documents as rows of one table. Fields map to columns by name:
 // - null is NULL; a column without a field is NULL too, or its default if it has one; see also
 //   Document::null_is_json;
-// - numbers as such, true and false as 1 and 0; a number that the column would round is refused; a
-//   text column keeps it exactly;
+// - numbers as such, true and false as 1 and 0; a number that the column would round is refused,
+//   also in a string, unless misfits are converted; a text column keeps it exactly;
 // - columns declared as JSON take any value as JSON text, columns declared BLOB base64 or
 //   PostgreSQL's \x form; any other column takes a nested value as JSON text;
 // - generated columns are skipped;
@@ -28,7 +29,7 @@ namespace muster::pipeline {
 class SqliteRows {
  public:
   // With `replaces`, a row whose primary key exists replaces the one there.
-  SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces);
+  SqliteRows(sql::SqliteDb& db, sql::SqliteTable table, bool replaces, Misfits misfits);
 
   const std::string& table() const { return table_.name; }
   bool HasKey() const { return !table_.key.empty(); }
@@ -45,8 +46,9 @@ class SqliteRows {
   Status BindValue(sql::SqliteStatement& statement, int index,
                    const sql::SqliteTable::Column& column, const FieldValue& value,
                    bool null_is_json);
-  static Status BindNumber(sql::SqliteStatement& statement, int index,
-                           const sql::SqliteTable::Column& column, std::string_view number);
+  Status BindNumber(sql::SqliteStatement& statement, int index,
+                    const sql::SqliteTable::Column& column, std::string_view number) const;
+  bool Keeps(const sql::SqliteTable::Column& column, std::string_view number) const;
   std::string ReplaceSql() const;
   Result<sql::SqliteStatement*> StatementFor(const std::vector<bool>& given);
 
@@ -54,6 +56,7 @@ class SqliteRows {
   const sql::SqliteTable table_;
   const bool holds_documents_;
   const bool replaces_;
+  const Misfits misfits_;
   FieldReader fields_;
   std::map<std::vector<bool>, sql::SqliteStatement> statements_;  // by the set of columns
   std::optional<sql::SqliteStatement> delete_;

@@ -7,6 +7,7 @@
 #include "pipeline/flow/scheme.h"
 #include "pipeline/sqlite/sqlite_shape.h"
 #include "pipeline/sqlite/sqlite_writer.h"
+#include "pipeline/table/table_params.h"
 #include "pipeline/table/table_shape.h"
 #include "sql/sqlite_url.h"
 
@@ -19,8 +20,12 @@ constexpr auto kBusyTimeout = 10s;
 
 class SqliteSink final : public Sink {
  public:
-  SqliteSink(Env& env, std::string file, std::string table, bool documents)
-      : env_(env), file_(std::move(file)), table_(std::move(table)), documents_(documents) {}
+  SqliteSink(Env& env, std::string file, std::string table, bool documents, Misfits misfits)
+      : env_(env),
+        file_(std::move(file)),
+        table_(std::move(table)),
+        documents_(documents),
+        misfits_(misfits) {}
 
   Result<std::vector<TargetChange>> Prepare(const Collection& collection, bool evaluate) override {
     const std::string& name = table_.empty() ? collection.name : table_;
@@ -78,7 +83,7 @@ class SqliteSink final : public Sink {
     MUSTER_ASSIGN(sql::SqliteTable table,
                   sql::DescribeSqliteTable(*db, table_.empty() ? collection : table_));
     MUSTER_ASSIGN(auto writer, SqliteWriter::Open(env_, std::move(db), "SQLite file " + file_,
-                                                  std::move(table), fence));
+                                                  std::move(table), misfits_, fence));
     return writer;
   }
 
@@ -87,18 +92,21 @@ class SqliteSink final : public Sink {
   const std::string file_;
   const std::string table_;
   const bool documents_;
+  const Misfits misfits_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Sink>> OpenSqliteSink(const Url& url, Env& env) {
-  MUSTER_TRY(CheckParams(url, {"documents"}));
+  MUSTER_TRY(CheckParams(url, {"documents", "misfits"}));
   MUSTER_ASSIGN(std::string file, sql::SqliteFileOf(url, "sink URL"));
   const std::string documents = url.Param("documents").value_or("false");
   if (documents != "true" && documents != "false") {
     return Error{Code::kInvalid, "sink URL: documents=" + documents, "write true or false"};
   }
-  return std::make_unique<SqliteSink>(env, std::move(file), url.fragment, documents == "true");
+  MUSTER_ASSIGN(const Misfits misfits, MisfitsParam(url, "sink URL"));
+  return std::make_unique<SqliteSink>(env, std::move(file), url.fragment, documents == "true",
+                                      misfits);
 }
 
 }  // namespace muster::pipeline

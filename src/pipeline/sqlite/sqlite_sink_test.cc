@@ -168,6 +168,33 @@ TEST_F(SqliteSinkTest, MisfitsAreRefusedWithAReasonAndTheRestIsWritten) {
             "4 7");
 }
 
+TEST_F(SqliteSinkTest, NumbersThatAColumnWouldRoundAreRefused) {
+  ASSERT_TRUE(Db()->Execute("CREATE TABLE t (i INTEGER, r REAL, t TEXT, n NUMERIC, a)"));
+  const std::vector<std::string> kept = {
+      R"({"i":9007199254740993,"r":0.1,"t":0.12345678901234567890,"n":9007199254740993,"a":0.5})",
+      R"({"i":"9007199254740993","r":"0.1","t":"0.12345678901234567890","n":"x","a":"0.12345678901234567890"})",
+      R"({"r":9007199254740992,"n":0.30000000000000004})"};
+  const std::vector<std::string> rounded = {
+      R"({"r":9007199254740993})",       R"({"r":"9007199254740993"})",
+      R"({"r":0.1234567890123456789})",  R"({"n":0.1234567890123456789})",
+      R"({"a":0.1234567890123456789})",  R"({"i":99999999999999999999})",
+      R"({"n":"0.1234567890123456789"})"};
+  EXPECT_EQ(WriteAll(kept), std::vector<std::string>(kept.size()));
+  const auto reasons = WriteAll(rounded);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    EXPECT_NE(reasons[i].find("would change"), std::string::npos) << rounded[i] << reasons[i];
+  }
+  auto writer =
+      OpenSink(Url("?misfits=convert#t"), RealEnv()).value()->Open("t", FenceOf(++epoch_)).value();
+  Batch batch;
+  for (const std::string& body : rounded) {
+    batch.Add({.id = {}, .routing = {}, .body = body, .position = "p", .defect = {}});
+  }
+  const auto refused = writer->Write(batch, {}, {});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  EXPECT_TRUE(refused->empty());
+}
+
 TEST_F(SqliteSinkTest, NoValueSilentlyChangesItsStorageClass) {
   ASSERT_TRUE(Db()->Execute(
       "CREATE TABLE t (i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, j JSON_TEXT, a);"

@@ -24,7 +24,7 @@ constexpr int64_t kMaxPartitions = 64;  // unless more are requested
 class SqliteSource final : public Source {
  public:
   SqliteSource(std::string file, std::string table, std::vector<std::string> key,
-               int64_t partitions, SqliteMisfits misfits)
+               int64_t partitions, Misfits misfits)
       : file_(std::move(file)),
         table_(std::move(table)),
         key_(std::move(key)),
@@ -212,7 +212,7 @@ class SqliteSource final : public Source {
   const std::string table_;
   const std::vector<std::string> key_;
   const int64_t partitions_;  // 0: by size
-  const SqliteMisfits misfits_;
+  const Misfits misfits_;
   Mutex mutex_;
   std::map<std::string, std::optional<SqliteReader::Span>> spans_ GUARDED_BY(mutex_);
 };
@@ -228,14 +228,9 @@ Result<std::unique_ptr<Source>> OpenSqliteSource(const Url& url, Env& /*env*/) {
                  "name the table after #, or leave the key out"};
   }
   MUSTER_ASSIGN(const int64_t partitions, PartitionsParam(url));
-  const std::string misfits = url.Param("misfits").value_or("refuse");
-  if (misfits != "refuse" && misfits != "convert") {
-    return Error{Code::kInvalid, "misfits=" + misfits + " is not an option of a SQLite source",
-                 "use misfits=refuse or misfits=convert"};
-  }
-  return std::make_unique<SqliteSource>(
-      std::move(file), url.fragment, std::move(key), partitions,
-      misfits == "convert" ? SqliteMisfits::kConvert : SqliteMisfits::kRefuse);
+  MUSTER_ASSIGN(const Misfits misfits, MisfitsParam(url, "source URL"));
+  return std::make_unique<SqliteSource>(std::move(file), url.fragment, std::move(key), partitions,
+                                        misfits);
 }
 
 }  // namespace muster::pipeline

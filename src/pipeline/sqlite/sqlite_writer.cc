@@ -20,23 +20,23 @@ bool IsAboutARow(Code code) { return code == Code::kInvalid || code == Code::kCo
 }  // namespace
 
 SqliteWriter::SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::string place,
-                           sql::SqliteTable table, Fence fence)
+                           sql::SqliteTable table, Misfits misfits, Fence fence)
     : env_(env),
       db_(std::move(db)),
       place_(std::move(place)),
       fence_(std::move(fence)),
       target_(*db_, table.name),
-      rows_(*db_, std::move(table), ReplacesRows(fence_)) {}
+      rows_(*db_, std::move(table), ReplacesRows(fence_), misfits) {}
 
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::Open(Env& env,
                                                          std::unique_ptr<sql::SqliteDb> db,
                                                          std::string place, sql::SqliteTable table,
-                                                         Fence fence) {
+                                                         Misfits misfits, Fence fence) {
   // Commits reach the disk in Flush; until then they survive a process crash but not a power
   // failure.
   MUSTER_TRY(db->Execute("PRAGMA synchronous=NORMAL"));
-  std::unique_ptr<SqliteWriter> writer(
-      new SqliteWriter(env, std::move(db), std::move(place), std::move(table), std::move(fence)));
+  std::unique_ptr<SqliteWriter> writer(new SqliteWriter(
+      env, std::move(db), std::move(place), std::move(table), misfits, std::move(fence)));
   MUSTER_TRY(writer->Take());
   MUSTER_ASSIGN(writer->known_, ProgressOf(writer->stored_));
   return writer;

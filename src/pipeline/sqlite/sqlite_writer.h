@@ -19,7 +19,7 @@ class SqliteWriter final : public TableWriter {
  public:
   static Result<std::unique_ptr<SqliteWriter>> Open(Env& env, std::unique_ptr<sql::SqliteDb> db,
                                                     std::string place, sql::SqliteTable table,
-                                                    Fence fence);
+                                                    Misfits misfits, Fence fence);
 
   // Creates muster_progress if needed.
   static Status EnsureProgressTable(sql::SqliteDb& db);
@@ -39,7 +39,7 @@ class SqliteWriter final : public TableWriter {
   };
 
   SqliteWriter(Env& env, std::unique_ptr<sql::SqliteDb> db, std::string place,
-               sql::SqliteTable table, Fence fence);
+               sql::SqliteTable table, Misfits misfits, Fence fence);
   Status Take();
   Result<std::optional<StoredFence>> Stored();
   Status Store(const std::string& column, std::string_view value);

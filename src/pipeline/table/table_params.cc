@@ -30,4 +30,12 @@ Result<int64_t> PartitionsParam(const Url& url) {
   return number;
 }
 
+Result<Misfits> MisfitsParam(const Url& url, std::string_view what) {
+  const std::string misfits = url.Param("misfits").value_or("refuse");
+  if (misfits == "refuse") return Misfits::kRefuse;
+  if (misfits == "convert") return Misfits::kConvert;
+  return Error{Code::kInvalid, std::string(what) + ": misfits=" + misfits,
+               "write misfits=refuse or misfits=convert"};
+}
+
 }  // namespace muster::pipeline

@@ -197,6 +197,8 @@ Outlook MakeOutlook(Plan plan, Profile profile) {
   Outlook outlook{.plan = std::move(plan), .profile = std::move(profile)};
   outlook.arrangement = Arrange(outlook.plan, Order(outlook.plan));
   const Step& root = outlook.arrangement.root;
+  // After the arrangement, which does not depend on the profile.
+  outlook.plan.rates = RatesOf(outlook.plan, outlook.profile.kind);
   outlook.quick = MakeSchedule(outlook.plan, root, outlook.profile.format, false);
   outlook.slow = MakeSchedule(outlook.plan, root, outlook.profile.format, true);
   outlook.compiled = Compile(outlook.plan, outlook.profile, outlook.arrangement);

@@ -55,6 +55,19 @@ TEST(Explain, LocalRunsHaveNoPriceAndNoDpu) {
   EXPECT_NE(text.find("\"advice\":[{"), std::string::npos) << "there is other advice";
 }
 
+TEST(Explain, LocalRunsDoNotWaitForServicesToStart) {
+  const auto seconds = [](const char* profile) {
+    const auto example = LoadOutlook(MUSTER_PLAN_EXAMPLE, {.profile = profile});
+    EXPECT_TRUE(example) << example.error().ToString();
+    Plan plan = example->plan;
+    for (auto& [name, object] : plan.objects) object.time.reset(), object.rows = 0;
+    const Outlook outlook = MakeOutlook(std::move(plan), example->profile);
+    return outlook.slow.tasks.front().length_s();
+  };
+  EXPECT_EQ(seconds("aws"), 60);
+  EXPECT_EQ(seconds("local"), 0);
+}
+
 TEST(Explain, AdviceOnTheExampleSavesWhatItPromises) {
   std::vector<std::string> changes;
   for (const Advice& advice : AdviseOn(Example())) changes.push_back(advice.what_if);

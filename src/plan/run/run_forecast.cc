@@ -33,7 +33,10 @@ class Forecast {
  public:
   Forecast(const RunView& view, const Plan& plan, const LiveRun& live, WallTime now)
       : view_(view), plan_(plan), live_(live), now_(now) {
-    if (const auto profile = plan.FindProfile(view.run.profile)) format_ = (*profile)->format;
+    const auto profile = plan.FindProfile(view.run.profile);
+    if (!profile) return;
+    format_ = (*profile)->format;
+    plan_.rates = RatesOf(plan, (*profile)->kind);
   }
 
   // The remaining tasks are assumed to take as long as planned, at the pace so far, and to start as
@@ -95,7 +98,7 @@ class Forecast {
   }
 
   const RunView& view_;
-  const Plan& plan_;
+  Plan plan_;
   const LiveRun& live_;
   const WallTime now_;
   StagingFormat format_ = StagingFormat::kJson;

@@ -64,7 +64,7 @@ class Reconciliation {
   }
 
   Status CheckScripts() {
-    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target, env_));
+    MUSTER_ASSIGN(const auto target, OpenTransformTarget(job_.target, env_, job_.on_wait));
     for (const ExpectedLoad& script : job_.scripts) {
       if (stop_.stop_requested()) return Error{Code::kCancelled, "stopped"};
       const Json result = job_.transformed.value(script.script, Json());

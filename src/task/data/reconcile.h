@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "muster/env.h"
 #include "muster/result.h"
+#include "task/data/load_fence.h"
 #include "task/data/staging.h"
 
 namespace muster::task {
@@ -28,6 +29,7 @@ struct ReconcileJob {
   Json extracted;    // by object
   Json transformed;  // by script
   std::vector<ExpectedLoad> scripts;
+  OnWait on_wait = {};
 };
 
 struct Reconciled {

@@ -1,5 +1,6 @@
 #include "task/data/reconcile_executor.h"
 
+#include "core/log.h"
 #include "core/secrets.h"
 #include "task/background.h"
 #include "task/data/reconcile.h"
@@ -93,6 +94,11 @@ class ReconcileExecutor final : public BlockingExecutor {
  protected:
   Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
     MUSTER_ASSIGN(ReconcileCall read, ReadCall(call));
+    read.job.on_wait = [&call, &context](const std::string& what) {
+      context.WaitsFor(what);
+      if (what.empty()) return;
+      Log(Level::kWarning, "a reconciliation waits", {{"task", call.state}, {"for", what}});
+    };
     return Work([read = std::move(read),
                  &context](const std::stop_token& stop) -> Result<states::TaskOutcome> {
       MUSTER_ASSIGN(const Reconciled found, Reconcile(read.job, context.env(), stop));

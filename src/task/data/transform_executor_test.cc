@@ -7,10 +7,12 @@
 
 #include "core/json.h"
 #include "core/sha256.h"
+#include "muster/executors.h"
 #include "sql/sqlite.h"
 #include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 #include "task/data/copy_executor.h"
+#include "task/data/transform_target.h"
 #include "task/test_context.h"
 
 namespace muster::task {
@@ -145,6 +147,26 @@ constexpr const char* kPeople = "Id,Name,Age,Active\np1,Ann,40,true\np2,\"B'o\"\
 constexpr const char* kLoadPeople =
     "SELECT Id AS id, Name || ' of ' || getvariable('TENANT_ID') AS name,\n"
     "  Age::INTEGER AS age, Active::BOOLEAN AS active FROM \"User\";\n";
+
+TEST(TransformTarget, MissingSqliteFileIsCreatedWithItsTables) {
+  const testing::TemporaryFolder folder;
+  const std::string tables = folder.Write("tables.sql", "CREATE TABLE s_a (id TEXT PRIMARY KEY);");
+  const std::string url = "sqlite:" + folder.At("new.db") + "?tables=" + tables;
+  ASSERT_TRUE(CheckTransformTarget(url));
+  for (int i = 0; i < 2; ++i) {
+    const auto target = OpenTransformTarget(url, RealEnv());
+    ASSERT_TRUE(target) << target.error().ToString();
+    EXPECT_TRUE((*target)->Describe("s", "a"));
+  }
+  // Half of it must not appear.
+  folder.Write("tables.sql", "CREATE TABLE s_a (id TEXT); CREATE TABLE");
+  const std::string other = "sqlite:" + folder.At("other.db") + "?tables=" + tables;
+  EXPECT_FALSE(OpenTransformTarget(other, RealEnv()));
+  EXPECT_FALSE(std::filesystem::exists(folder.At("other.db")));
+  EXPECT_FALSE(CheckTransformTarget("sqlite:" + folder.At("x.db") + "?tables=/no/such.sql"));
+  EXPECT_FALSE(CheckTransformTarget("sqlite:" + folder.At("x.db") + "?table=a"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
 
 TEST_P(TransformTest, SelectedRowsAreLoadedAndCounted) {
   Stage("User", kPeople);

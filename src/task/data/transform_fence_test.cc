@@ -250,6 +250,28 @@ TEST_P(PostgresFenceTest, AWaitForALockOnTheTableIsReported) {
   EXPECT_EQ(words.All().back(), "");
 }
 
+// A foreign key is checked against its parent's table, which another session may have locked.
+TEST_P(PostgresFenceTest, AKeyCheckReportsTheLockItWaitsFor) {
+  const auto holder = *sql::PgConnection::Open({.uri = server_->Url()});
+  for (const char* sql : {"CREATE TABLE s.child (id text PRIMARY KEY, a text REFERENCES s.a)",
+                          "BEGIN", "LOCK TABLE s.a"})
+    ASSERT_TRUE(holder->Execute({.name = "", .sql = sql, .writes = false}, sql::PgParams()));
+  Words words;
+  auto target = OpenTransformTarget(url_, RealEnv(), [&](const std::string& what) {
+                  words.Add(what);
+                }).value();
+  const TargetTable child{.name = "s.child", .sql = "s.child", .columns = {}, .key = {}};
+  auto checked =
+      std::async(std::launch::async, [&] { return target->CheckKeys(child).has_value(); });
+  const auto said = [&] {
+    const auto all = words.All();
+    return !all.empty() && all[0].starts_with("a lock held by process ");
+  };
+  EXPECT_TRUE(testing::Await(said));
+  ASSERT_TRUE(holder->Execute({.name = "", .sql = "ROLLBACK", .writes = false}, sql::PgParams()));
+  EXPECT_TRUE(checked.get());
+}
+
 // Like a process that sleeps for longer than its lease, with its transaction open.
 TEST_P(PostgresFenceTest, SessionSleepingInItsTransactionIsTerminated) {
   auto old = Open();

@@ -137,6 +137,7 @@ class PostgresTarget : public TransformTarget {
   }
 
   Result<KeyCheck> CheckKeys(const TargetTable& table) override {
+    StartWatch();
     sql::PgParams params;
     params.Text(table.sql);
     const sql::PgStatement statement{

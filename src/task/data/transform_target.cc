@@ -1,11 +1,17 @@
 #include "task/data/transform_target.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
+#include "core/file.h"
 #include "core/secrets.h"
 #include "core/url.h"
 #include "muster/executors.h"
 #include "sql/postgres_uri.h"
+#include "sql/sqlite.h"
 #include "sql/sqlite_url.h"
 
 namespace muster::task {
@@ -13,6 +19,47 @@ namespace {
 
 // A page is held in memory.
 constexpr int64_t kPageRows = 50'000;
+
+constexpr size_t kMaxTablesBytes = size_t{1} << 20;
+constexpr std::chrono::seconds kBusy{10};
+
+// What a sqlite: target names: ?tables=FILE has the SQL that creates its tables.
+struct SqlitePlace {
+  std::string path;
+  std::optional<std::string> tables = {};
+};
+
+Result<SqlitePlace> SqlitePlaceOf(const Url& url) {
+  SqlitePlace place{.path = {}, .tables = url.Param("tables")};
+  MUSTER_ASSIGN(place.path, sql::SqliteFileOf(url, "target"));
+  for (const auto& [name, value] : url.query) {
+    if (name == "tables" && !value.empty()) continue;
+    return Error{
+        Code::kInvalid, "target: a SQLite file has no parameter '" + name + "'",
+        "write sqlite:FILE, or sqlite:FILE?tables=SQL-FILE to create it with these tables"};
+  }
+  return place;
+}
+
+Status CreateIn(const std::string& path, const std::string& statements) {
+  MUSTER_ASSIGN(const auto db, sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kCreate, kBusy));
+  return db->Execute(statements);
+}
+
+// Appears with its tables or not at all, and once, however many tasks begin with it.
+Status CreateWithTables(const SqlitePlace& place, Env& env) {
+  if (std::error_code error; std::filesystem::exists(place.path, error) || error) return {};
+  MUSTER_ASSIGN(const std::string statements, ReadFile(*place.tables, kMaxTablesBytes));
+  const std::string draft = place.path + "." + env.NewId() + ".tmp";
+  const Status created = CreateIn(draft, statements);
+  std::error_code failed;
+  if (created) std::filesystem::create_hard_link(draft, place.path, failed);
+  std::error_code ignored;
+  std::filesystem::remove(draft, ignored);
+  if (!created) return created.error().Within(*place.tables);
+  if (!failed || failed == std::errc::file_exists) return {};
+  return Error{Code::kUnavailable, "cannot create " + place.path + ": " + failed.message()};
+}
 
 }  // namespace
 
@@ -25,8 +72,9 @@ Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& 
                                                              const OnWait& on_wait) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme == "sqlite") {
-    MUSTER_ASSIGN(const std::string path, sql::SqliteFileOf(url, "target"));
-    return OpenSqliteTarget(path, env, on_wait);
+    MUSTER_ASSIGN(const SqlitePlace place, SqlitePlaceOf(url));
+    if (place.tables) MUSTER_TRY(CreateWithTables(place, env));
+    return OpenSqliteTarget(place.path, env, on_wait);
   }
   if (url.scheme == "postgresql" || url.scheme == "postgres") {
     MUSTER_ASSIGN(const std::string uri, sql::PostgresUri(url, "target", {}));
@@ -39,8 +87,10 @@ Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& 
 Status CheckTransformTarget(const std::string& text) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme != "sqlite") return {};
-  MUSTER_ASSIGN(const std::string path, sql::SqliteFileOf(url, "target"));
-  return CheckSqliteTarget(path);
+  MUSTER_ASSIGN(const SqlitePlace place, SqlitePlaceOf(url));
+  if (!place.tables) return CheckSqliteTarget(place.path);
+  const auto statements = ReadFile(*place.tables, kMaxTablesBytes);
+  return statements ? Status() : Status(statements.error());
 }
 
 Status ForEachRow(sql::DuckDb& db, const RowsToLoad& rows, const ColumnAs& as,

@@ -84,7 +84,15 @@ function factsOf(work: WorkDetail): [string, ComponentChildren][] {
         {count(work.held)} <small>by {plural(Object.keys(work.workers).length, "worker")}</small>
       </>,
     ],
-    ["Quarantined", <Bad number={work.quarantined} />],
+    [
+      "Quarantined",
+      <>
+        <Bad number={work.quarantined} />
+        {work.unreadable !== undefined && (
+          <small class="failed"> and {plural(work.unreadable, "unreadable item")}</small>
+        )}
+      </>,
+    ],
     [
       "Documents",
       <>
