@@ -7,7 +7,7 @@
 
 #include "core/sha256.h"
 #include "core/url.h"
-#include "muster/lease.h"
+#include "muster/store.h"
 #include "muster/work.h"
 
 namespace muster::work {
