@@ -44,6 +44,9 @@ struct SnapshotIndex {
 using BackingIndices = std::map<std::string, std::string>;
 BackingIndices BackingIndicesOf(const Json& global);
 
+// The backing indices of one data stream, the oldest first.
+std::vector<std::string> IndicesOfStream(const Json& global, const std::string& stream);
+
 // A snapshot repository of Elasticsearch 1 to 9 or OpenSearch 1 to 3: its content down to the lists
 // of Lucene files. Formats only; reads on demand and caches only the root index. Thread-safe.
 class Repository {

@@ -5,19 +5,32 @@ namespace muster::lucene {
 
 bool SnapshotIndex::IsHidden() const { return TextIn(settings, "index.hidden") == "true"; }
 
+namespace {
+
+// Wrapped twice under its own name.
+const Json& StreamsIn(const Json& global) {
+  const Json& streams = MemberIn(global, "data_stream");
+  const Json& inner = MemberIn(streams, "data_stream");
+  return inner.is_object() ? inner : streams;
+}
+
+}  // namespace
+
 BackingIndices BackingIndicesOf(const Json& global) {
   BackingIndices backing;
-  // Wrapped twice under its own name.
-  const Json& streams = MemberIn(global, "data_stream");
-  const bool is_wrapped = MemberIn(streams, "data_stream").is_object();
-  for (const auto& [name, about] :
-       (is_wrapped ? MemberIn(streams, "data_stream") : streams).items()) {
-    for (const Json& index : MemberIn(about, "indices")) {
-      const std::string of = TextIn(index, "index_name");
-      if (!of.empty()) backing[of] = name;
-    }
+  for (const auto& [name, about] : StreamsIn(global).items()) {
+    for (const std::string& index : IndicesOfStream(global, name)) backing[index] = name;
   }
   return backing;
+}
+
+std::vector<std::string> IndicesOfStream(const Json& global, const std::string& stream) {
+  std::vector<std::string> indices;
+  for (const Json& index : MemberIn(MemberIn(StreamsIn(global), stream), "indices")) {
+    const std::string name = TextIn(index, "index_name");
+    if (!name.empty()) indices.push_back(name);
+  }
+  return indices;
 }
 
 }  // namespace muster::lucene

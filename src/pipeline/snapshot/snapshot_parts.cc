@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/flow/left_out.h"
+#include "pipeline/snapshot/snapshot_metadata.h"
 
 namespace muster::pipeline {
 
@@ -13,6 +14,22 @@ using lucene::SnapshotState;
 std::string WhyLeftOut(const lucene::SnapshotIndex& index) {
   if (index.name.starts_with('.')) return kLeftOutForDot;
   return index.IsHidden() ? kLeftOutIfHidden : "";
+}
+
+Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,
+                  const SnapshotChoice& choice) {
+  const KeptSource kept = KeptSourceOf(index);
+  const bool has_less = kept == KeptSource::kPruned && !choice.pruned_source;
+  if (choice.recovery_source || (kept != KeptSource::kNothing && !has_less)) return {};
+  return Error{
+      Code::kIncompatible,
+      place + ": index " + index.name +
+          (has_less ? ": its mapping leaves fields out of _source, and they are not in the files"
+                    : ": its mapping keeps no _source, so its documents are not in the files"),
+      std::string("recovery_source=true uses the copies that are kept for recovery, of the latest "
+                  "documents; ") +
+          (has_less ? "pruned_source=true takes them as they are; " : "") +
+          "or leave it out with --exclude " + index.name};
 }
 
 Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string& wanted) {

@@ -5,11 +5,17 @@
 
 #include "lucene/lucene.h"
 #include "muster/result.h"
+#include "pipeline/snapshot/snapshot_reader.h"
 
 namespace muster::pipeline {
 
 // Why an index of a snapshot is not migrated unless the source's URL names it; empty: it is.
 std::string WhyLeftOut(const lucene::SnapshotIndex& index);
+
+// kIncompatible: by its mapping, an index keeps no _source or not all of it, and the source's URL
+// does not say what to do. Documents would be lost, or lose fields, without a word.
+Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,
+                  const SnapshotChoice& choice);
 
 // The snapshot of this name or, without a name, the newest complete one.
 Result<lucene::Snapshot> ChooseSnapshot(const lucene::Repository& repository,

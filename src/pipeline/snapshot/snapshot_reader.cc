@@ -99,9 +99,8 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
                     .defect = {},
                     .deleted = leg.deletes,
                     .version = leg.version};
-  if (!found_.source && choice_.recovery_source && found_.recovery_source) {
-    document.body = *found_.recovery_source;
-  }
+  const bool is_recovered = choice_.recovery_source && found_.recovery_source.has_value();
+  if (is_recovered) document.body = *found_.recovery_source;
   if (leg.deletes) {
     // Only its id matters for a delete.
     if (!IsJsonObject(document.body)) document.body = "{}";
@@ -110,6 +109,8 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
                           ? "the index has no _source for it; recovery_source=true uses the copy "
                             "kept for recovery"
                           : "the index has no _source for it";
+  } else if (choice_.is_pruned && !choice_.pruned_source && !is_recovered) {
+    document.defect = "its _source lacks fields, and no copy for recovery is left";
   } else if (!IsJsonObject(document.body)) {
     document.defect = "its _source is not JSON (but SMILE, CBOR or YAML)";
   }

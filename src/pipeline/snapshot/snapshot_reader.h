@@ -31,7 +31,9 @@ Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty);
 // Which documents to read.
 struct SnapshotChoice {
   std::string type;              // only those of this type; empty: all
-  bool recovery_source = false;  // without _source, use the copy kept for recovery
+  bool recovery_source = false;  // use the copy kept for recovery, where there is one
+  bool pruned_source = false;    // a _source without some fields will do
+  bool is_pruned = false;        // by the mapping, _source lacks fields
 };
 
 // Reads the documents of one leg after another, with consecutive positions.

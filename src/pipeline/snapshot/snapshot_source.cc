@@ -1,18 +1,20 @@
 #include "pipeline/snapshot/snapshot_source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "lucene/lucene.h"
 #include "metadata/metadata.h"
-#include "net/s3.h"
+#include "pipeline/opensearch/data_streams.h"
 #include "pipeline/opensearch/index_pattern.h"
+#include "pipeline/snapshot/snapshot_metadata.h"
 #include "pipeline/snapshot/snapshot_parts.h"
 #include "pipeline/snapshot/snapshot_reader.h"
+#include "pipeline/snapshot/snapshot_url.h"
 
 namespace muster::pipeline {
 namespace {
@@ -42,6 +44,9 @@ int64_t BytesOf(const ShardDirectory& directory) {
   return bytes;
 }
 
+// In a partition's part, between the snapshot and the backing index of a data stream.
+constexpr const char* kOfIndex = " of ";
+
 class SnapshotSource : public Source {
  public:
   SnapshotSource(Repository repository, Selection selection)
@@ -49,7 +54,9 @@ class SnapshotSource : public Source {
         snapshot_(std::move(selection.snapshot)),
         since_(std::move(selection.since)),
         pattern_(std::move(selection.indices)),
-        documents_(std::move(selection.documents)) {}
+        documents_(std::move(selection.documents)) {
+    std::sort(sorted_indices_.begin(), sorted_indices_.end());
+  }
 
   bool KeepsTypes() const override { return true; }
   bool KeepsRouting() const override { return true; }
@@ -66,17 +73,18 @@ class SnapshotSource : public Source {
         continue;
       }
       if (pattern_.IsAll() && !WhyLeftOut(*index).empty()) continue;
-      collections.push_back({.name = name, .metadata = ToJsonText(MetadataOf(*index))});
-      if (const Status readable = CheckReadable(*index); !readable) {
-        collections.back().refusal = readable.error();
-      }
-    }
-    if (collections.empty() || pattern_.IsAll()) MUSTER_TRY(AddDataStreams(collections));
-    if (collections.empty() && !pattern_.IsAll()) {
-      MUSTER_TRY(repository_.ReadIndex(snapshot_, pattern_.text()));  // fails if it is missing
+      collections.push_back(
+          {.name = name, .metadata = ToJsonText(MetadataOf(snapshot_, *index, documents_.type))});
+      const Status readable = CheckReadable(*index);
+      const Status whole = readable ? CheckWhole(repository_.name(), *index, documents_) : readable;
+      if (!whole) collections.back().refusal = whole.error();
     }
     std::sort(collections.begin(), collections.end(),
               [](const Collection& a, const Collection& b) { return a.name < b.name; });
+    MUSTER_TRY(AddDataStreams(collections));
+    if (collections.empty() && !pattern_.IsAll()) {
+      MUSTER_TRY(repository_.ReadIndex(snapshot_, pattern_.text()));  // fails if it is missing
+    }
     return collections;
   }
 
@@ -96,44 +104,31 @@ class SnapshotSource : public Source {
 
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
-    Json metadata{{"cluster_version", Version()}};
-    // Each kind is wrapped under its own name, but for the oldest ones.
-    for (const auto& [ours, outer, inner] : {
-             std::tuple{"templates", "templates", ""},
-             std::tuple{"index_templates", "index_template", "index_template"},
-             std::tuple{"component_templates", "component_template", "component_template"},
-             std::tuple{"data_streams", "data_stream", "data_stream"},
-             std::tuple{"policies", "index_lifecycle", "policies"},
-         }) {
-      const Json& kind = MemberIn(global, outer);
-      for (const auto& [name, body] : (kind.contains(inner) ? kind[inner] : kind).items()) {
-        if (body.is_object()) metadata[ours][name] = body;
-      }
-    }
+    Json metadata = GlobalMetadataOf(snapshot_, global);
     MUSTER_TRY(AddHidden(metadata));
-    for (const Json& pipeline : MemberIn(MemberIn(global, "ingest"), "pipeline")) {
-      const std::string id = TextIn(pipeline, "id");
-      if (!id.empty()) metadata["pipelines"][id] = MemberIn(pipeline, "config");
-    }
     return ToJsonText(metadata);
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    std::vector<Partition> partitions;
+    MUSTER_ASSIGN(const std::vector<std::string> backing, BackingIndicesOf(collection));
+    const std::vector<int> first = FirstShardsOf(backing);
+    for (size_t i = 0; i < backing.size(); ++i) {
+      MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(backing[i]));
+      for (int shard = 0; shard < index.shards; ++shard) {
+        Partition partition{.collection = collection,
+                            .shard = first[i] + shard,
+                            .part = PartName(false) + kOfIndex + backing[i]};
+        MUSTER_TRY(Measure(partition));
+        partitions.push_back(std::move(partition));
+      }
+    }
+    if (!backing.empty()) return partitions;
     MUSTER_ASSIGN(const bool as_one, IsOnePartition(collection));
     MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(collection));
-    std::vector<Partition> partitions;
     for (int shard = 0; shard < (as_one ? 1 : index.shards); ++shard) {
       Partition partition{.collection = collection, .shard = shard, .part = PartName(as_one)};
-      MUSTER_ASSIGN(const std::vector<SnapshotLeg> legs, LegsOf(partition));
-      uint64_t end = 0;
-      int64_t bytes = 0;
-      for (const SnapshotLeg& leg : legs) {
-        end += leg.end;
-        bytes += BytesOf(*leg.directory);
-      }
-      partition.begin = SnapshotPosition(0);
-      partition.end = SnapshotPosition(end);
-      partition.bytes = bytes;
+      MUSTER_TRY(Measure(partition));
       partitions.push_back(std::move(partition));
     }
     return partitions;
@@ -141,14 +136,19 @@ class SnapshotSource : public Source {
 
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token) override {
-    if (partition.part != PartName(true) && partition.part != PartName(false)) {
+    const std::string_view part = partition.part;
+    const bool is_backing = part.starts_with(PartName(false) + kOfIndex);
+    if (!is_backing && part != PartName(true) && part != PartName(false)) {
       return Error{
           Code::kConflict,
           repository_.name() + ": the run was started with a snapshot other than " + snapshot_.name,
           "name the snapshot in the URL, with snapshot=NAME"};
     }
     MUSTER_ASSIGN(std::vector<SnapshotLeg> legs, LegsOf(partition));
-    return SnapshotReader::Open(std::move(legs), partition, position, documents_);
+    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(IndexOf(partition)));
+    SnapshotChoice choice = documents_;
+    choice.is_pruned = KeptSourceOf(index) == KeptSource::kPruned;
+    return SnapshotReader::Open(std::move(legs), partition, position, std::move(choice));
   }
 
   std::optional<double> FractionBefore(const Partition& partition,
@@ -167,27 +167,76 @@ class SnapshotSource : public Source {
     return lucene::BackingIndicesOf(global);
   }
 
-  // Those that are selected, each with the reason why it cannot be read.
+  // Those of a data stream, the oldest first; none: it is an index.
+  Result<std::vector<std::string>> BackingIndicesOf(const std::string& collection) const {
+    if (std::binary_search(sorted_indices_.begin(), sorted_indices_.end(), collection)) {
+      return std::vector<std::string>();
+    }
+    MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
+    return lucene::IndicesOfStream(global, collection);
+  }
+
+  // Those that are selected. After the indices, to which their templates might apply.
   Status AddDataStreams(std::vector<Collection>& collections) const {
-    MUSTER_ASSIGN(const BackingIndices streams, Streams());
+    MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
     std::set<std::string> names;
-    for (const std::string& index : snapshot_.indices) {
-      const auto found = streams.find(index);
-      if (found == streams.end() || !names.insert(found->second).second) continue;
-      const std::string& name = found->second;
-      if (pattern_.IsAll() ? !name.starts_with('.') : pattern_.Names(name)) {
-        collections.push_back({.name = name, .refusal = IsDataStream(name)});
+    for (const auto& [index, stream] : lucene::BackingIndicesOf(global)) {
+      if (pattern_.IsAll() ? !stream.starts_with('.') : pattern_.Names(stream)) {
+        names.insert(stream);
       }
+    }
+    const Json templates = GlobalMetadataOf(snapshot_, global);
+    for (const std::string& name : names) {
+      const auto indices = lucene::IndicesOfStream(global, name);
+      const auto in_snapshot = [&](const std::string& index) {
+        return std::binary_search(sorted_indices_.begin(), sorted_indices_.end(), index);
+      };
+      // A part of the cluster's indices was chosen.
+      if (std::none_of(indices.begin(), indices.end(), in_snapshot)) continue;
+      collections.push_back(DescribeStream(name, indices, templates));
     }
     return {};
   }
 
-  Error IsDataStream(const std::string& name) const {
-    return Error{
-        Code::kIncompatible,
-        repository_.name() + ": " + name + " is a data stream, which cannot be migrated whole",
-        "migrate its backing indices as indices, with #.ds-" + name +
-            "-* at the end of the source's URL, or leave it out with --exclude " + name};
+  Collection DescribeStream(const std::string& name, const std::vector<std::string>& indices,
+                            const Json& templates) const {
+    Collection stream{.name = name};
+    const auto refuse = [&](Error error) {
+      error.message += "; it is part of data stream " + name;
+      stream.refusal = std::move(error);
+    };
+    for (const std::string& backing : indices) {
+      const auto index = repository_.ReadIndex(snapshot_, backing);
+      if (!index) return refuse(index.error()), stream;
+      const Status readable = CheckReadable(*index);
+      const Status whole = readable ? CheckWhole(repository_.name(), *index, documents_) : readable;
+      if (!whole) return refuse(whole.error()), stream;
+      Json metadata = MetadataOf(snapshot_, *index, documents_.type);
+      metadata::AddStreamTemplates(templates, name, metadata);
+      stream.metadata = ToJsonText(metadata);
+    }
+    if (!since_) return stream;
+    stream.refusal =
+        Error{Code::kIncompatible,
+              repository_.name() + ": " + name + " is a data stream, which has no deltas",
+              "migrate it again as a whole, without since=NAME: what is there already stays; or "
+              "leave it out with --exclude " +
+                  name};
+    return stream;
+  }
+
+  Status Measure(Partition& partition) {
+    MUSTER_ASSIGN(const std::vector<SnapshotLeg> legs, LegsOf(partition));
+    uint64_t end = 0;
+    int64_t bytes = 0;
+    for (const SnapshotLeg& leg : legs) {
+      end += leg.end;
+      bytes += BytesOf(*leg.directory);
+    }
+    partition.begin = SnapshotPosition(0);
+    partition.end = SnapshotPosition(end);
+    partition.bytes = bytes;
+    return {};
   }
 
   // Why an index is not listed; empty: it is, or it cannot be read, which is said there.
@@ -234,18 +283,6 @@ class SnapshotSource : public Source {
     return {};
   }
 
-  // Those that documents can have.
-  static std::vector<std::string> TypesOf(const SnapshotIndex& index) {
-    std::vector<std::string> types;
-    for (const Json& mapping : index.mappings) {
-      if (!mapping.is_object()) continue;
-      for (const auto& [type, fields] : mapping.items()) {
-        if (type != "_default_") types.push_back(type);
-      }
-    }
-    return types;
-  }
-
   // Identifies what is read, so that it is not confused with anything else.
   std::string PartName(bool as_one) const {
     if (!since_) return snapshot_.uuid;
@@ -288,12 +325,22 @@ class SnapshotSource : public Source {
     return false;
   }
 
+  // The collection or, of a data stream, a backing index.
+  static std::string IndexOf(const Partition& partition) {
+    const size_t named = partition.part.find(kOfIndex);
+    return named == std::string::npos ? partition.collection
+                                      : partition.part.substr(named + std::strlen(kOfIndex));
+  }
+
   // What a partition is read from, in order: deletes before writes.
   Result<std::vector<SnapshotLeg>> LegsOf(const Partition& partition) {
-    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(partition.collection));
-    MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(partition.collection));
+    const std::string name = IndexOf(partition);
+    const bool is_backing = partition.part.find(kOfIndex) != std::string::npos;
+    MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(name));
+    MUSTER_ASSIGN(const std::optional<SnapshotIndex> former, ReadFormerIndex(name));
     const bool as_one = since_ && partition.part == PartName(true);
-    const int first = as_one ? 0 : partition.shard;
+    const int shard_number = is_backing ? partition.shard % kShardsPerIndex : partition.shard;
+    const int first = as_one ? 0 : shard_number;
     const auto end = [&](const SnapshotIndex& of) { return as_one ? of.shards : first + 1; };
     std::map<int, std::shared_ptr<const ShardDirectory>> then;
     std::map<int, std::shared_ptr<const ShardDirectory>> now;
@@ -322,68 +369,19 @@ class SnapshotSource : public Source {
     return legs;
   }
 
-  std::string Version() const {
-    return metadata::ClusterVersion::FromId(snapshot_.version_id.value_or(0)).ToString();
-  }
-
-  Json MetadataOf(const SnapshotIndex& index) const {
-    Json metadata{
-        {"settings", index.settings}, {"aliases", index.aliases}, {"cluster_version", Version()}};
-    Json& mappings = metadata["mappings"] = Json::object();
-    const bool by_type = documents_.type.empty() && TypesOf(index).size() > 1;
-    for (const Json& mapping : index.mappings) {
-      if (!mapping.is_object()) continue;
-      for (const auto& [type, fields] : mapping.items()) {
-        const bool is_wanted =
-            type != "_default_" && (documents_.type.empty() || documents_.type == type);
-        if (!is_wanted || !fields.is_object()) continue;
-        by_type ? void(mappings[type] = fields) : mappings.merge_patch(fields);
-      }
-    }
-    return metadata;
-  }
-
   const Repository repository_;
   const Snapshot snapshot_;
+  std::vector<std::string> sorted_indices_ = snapshot_.indices;
   const std::optional<Snapshot> since_;
   const IndexPattern pattern_;
   const SnapshotChoice documents_;
 };
 
-Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const Url& url, Env& env) {
-  if (url.scheme == "snapshot+s3") {
-    MUSTER_ASSIGN(const net::S3Location location, net::S3Location::FromUrl(url));
-    return lucene::OpenBucket(location, env);
-  }
-  if (url.scheme != "snapshot+file" || !url.host.empty() || url.path.empty()) {
-    return Error{Code::kInvalid, "the URL names no snapshot repository",
-                 "write snapshot+file:///FOLDER#INDEX or snapshot+s3://BUCKET/PREFIX#INDEX"};
-  }
-  return lucene::OpenFolder(url.path);
-}
-
-Status CheckParameters(const Url& url) {
-  std::set<std::string> known = {"snapshot", "since", "type", "recovery_source"};
-  if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
-  for (const auto& [name, value] : url.query) {
-    if (!known.contains(name)) {
-      std::string all;
-      for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
-      return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
-                   "known parameters: " + all};
-    }
-    if (name == "recovery_source" && value != "true" && value != "false") {
-      return Error{Code::kInvalid, "recovery_source=" + value + " is neither true nor false"};
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
-  MUSTER_TRY(CheckParameters(url));
-  MUSTER_ASSIGN(auto blobs, OpenBlobs(url, env));
+  MUSTER_TRY(CheckSnapshotParameters(url));
+  MUSTER_ASSIGN(auto blobs, OpenSnapshotBlobs(url, env));
   MUSTER_ASSIGN(Repository repository, Repository::Open(std::move(blobs)));
   MUSTER_ASSIGN(Snapshot snapshot, ChooseSnapshot(repository, url.Param("snapshot").value_or("")));
   MUSTER_ASSIGN(std::optional<Snapshot> since,
@@ -392,7 +390,8 @@ Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
                       .since = std::move(since),
                       .indices = url.fragment,
                       .documents = {.type = url.Param("type").value_or(""),
-                                    .recovery_source = url.Param("recovery_source") == "true"}};
+                                    .recovery_source = url.Param("recovery_source") == "true",
+                                    .pruned_source = url.Param("pruned_source") == "true"}};
   return std::make_unique<SnapshotSource>(std::move(repository), std::move(selection));
 }
 

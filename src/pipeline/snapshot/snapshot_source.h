@@ -17,7 +17,9 @@ namespace muster::pipeline {
 //                          changed, as deletes; then the new ones
 //   type=NAME              only documents of this type; required for an index with several, which
 //                          Elasticsearch up to 5 allowed: their ids may overlap
-//   recovery_source=true   for an index without _source, use the copy kept for recovery
+//   recovery_source=true   for an index without _source, or without some fields of it, use the
+//                          copies kept for recovery
+//   pruned_source=true     without some fields of it, take what there is
 //
 // A partition is a shard, a position the number of a Lucene document: the same for every reader of
 // this snapshot. Reading can start at any position without decompressing what comes before. With

@@ -170,6 +170,20 @@ TEST_F(SnapshotFixture, EveryDocumentIsUnchanged) {
   }
 }
 
+TEST_F(SnapshotFixture, AnIndexThatKeepsNoSourceIsRefusedByName) {
+  for (const auto& [parameters, is_refused] :
+       {std::pair{"", true}, {"?recovery_source=true", false}, {"?pruned_source=true", true}}) {
+    const auto collections = Open("hashed", parameters)->Collections().value();
+    for (const Collection& one : collections) {
+      EXPECT_EQ(one.refusal.has_value(), is_refused && one.name == "hidden") << one.name;
+      if (!one.refusal) continue;
+      const std::string why = one.refusal->ToString();
+      EXPECT_NE(why.find("index hidden: its mapping keeps no _source"), std::string::npos) << why;
+      EXPECT_NE(why.find("--exclude hidden"), std::string::npos) << why;
+    }
+  }
+}
+
 TEST_F(SnapshotFixture, OnlyFilesAndRangesWithDocumentsAreFetched) {
   std::map<std::string, uint64_t> fetched;
   auto folder = lucene::OpenFolder(folder_->path() + "/changes/repo").value();

@@ -1,0 +1,40 @@
+#include "pipeline/snapshot/snapshot_url.h"
+
+#include <set>
+#include <string>
+
+#include "net/s3.h"
+
+namespace muster::pipeline {
+
+Result<std::unique_ptr<lucene::Blobs>> OpenSnapshotBlobs(const Url& url, Env& env) {
+  if (url.scheme == "snapshot+s3") {
+    MUSTER_ASSIGN(const net::S3Location location, net::S3Location::FromUrl(url));
+    return lucene::OpenBucket(location, env);
+  }
+  if (url.scheme != "snapshot+file" || !url.host.empty() || url.path.empty()) {
+    return Error{Code::kInvalid, "the URL names no snapshot repository",
+                 "write snapshot+file:///FOLDER#INDEX or snapshot+s3://BUCKET/PREFIX#INDEX"};
+  }
+  return lucene::OpenFolder(url.path);
+}
+
+Status CheckSnapshotParameters(const Url& url) {
+  std::set<std::string> known = {"snapshot", "since", "type", "recovery_source", "pruned_source"};
+  if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
+  for (const auto& [name, value] : url.query) {
+    if (!known.contains(name)) {
+      std::string all;
+      for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+      return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
+                   "known parameters: " + all};
+    }
+    const bool is_flag = name == "recovery_source" || name == "pruned_source";
+    if (is_flag && value != "true" && value != "false") {
+      return Error{Code::kInvalid, name + "=" + value + " is neither true nor false"};
+    }
+  }
+  return {};
+}
+
+}  // namespace muster::pipeline
