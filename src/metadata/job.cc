@@ -110,6 +110,10 @@ Result<Verdict> Job::Carry(Mode mode, const Object& object, Verdict verdict,
 
 Result<CreatedIndex> Job::Create(Kind kind, const std::string& name, const Json& body) {
   if (kind == Kind::kIndex) return CreateIndex(target_, built_in_, name, body);
+  if (kind == Kind::kDataStream && IsStream(body)) {
+    MUSTER_TRY(CreateStream(target_, rules_, versions_, name, body, /*evaluate=*/false));
+    return CreatedIndex();
+  }
   MUSTER_ASSIGN(auto dropped, target_.Create(kind, name, body));
   return CreatedIndex{.dropped = std::move(dropped), .added = {}};
 }

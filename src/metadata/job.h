@@ -12,6 +12,7 @@
 #include "metadata/created_index.h"  // IWYU pragma: export
 #include "metadata/object.h"
 #include "metadata/rule_set.h"
+#include "metadata/streams.h"  // IWYU pragma: export
 #include "metadata/target.h"
 #include "muster/result.h"
 

@@ -353,6 +353,21 @@ Result<Json> Target::FromTemplates(const std::string& index) {
   return all ? MergedTemplates(index, *all) : Json();
 }
 
+Result<bool> Target::HasStreamTemplate(const std::string& name) {
+  const auto all = client_.SendForJson({.path = "/_index_template"});
+  if (!all) {
+    if (IsRefusal(all.error())) return false;
+    return all.error();
+  }
+  const Json* best = nullptr;
+  for (const Json& entry : MemberIn(*all, "index_templates")) {
+    const Json& body = MemberIn(entry, "index_template");
+    if (!MatchesTemplate(name, body)) continue;
+    if (best == nullptr || NumberIn(body, "priority") > NumberIn(*best, "priority")) best = &body;
+  }
+  return best != nullptr && MemberIn(*best, "data_stream").is_object();
+}
+
 void Target::Delete(const std::string& index, bool is_certain) {
   using namespace std::chrono_literals;
   constexpr int kTries = 10;

@@ -50,6 +50,9 @@ class Target {
   // Removes an index that this process has just created, also after an interrupt.
   Status Undo(const std::string& index);
 
+  // Whether the cluster would create a data stream of this name: a template says so.
+  Result<bool> HasStreamTemplate(const std::string& name);
+
   // What the cluster's templates give to any new index of this name, as the body of an index. Null:
   // the cluster does not say.
   Result<Json> FromTemplates(const std::string& index);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "cli/program.h"
 #include "core/json.h"
 #include "support/opensearch_server.h"
@@ -67,11 +69,6 @@ class LeftOutOfSnapshots : public ::testing::Test {
 
 TEST_F(LeftOutOfSnapshots, IsNamedByEveryCommand) {
   const std::string out = "jsonl:" + (files_ / "out") + "/";
-  const Outcome refused = RunMuster({"migrate", Source(), out, "--progress=none"});
-  EXPECT_EQ(refused.exit_code, 1) << refused.out << refused.err;
-  EXPECT_TRUE(Has(refused.err, stream_ + " is a data stream")) << refused.err;
-  EXPECT_TRUE(Has(refused.err, "#.ds-" + stream_ + "-*")) << refused.err;
-
   const std::vector<std::string> rest{"--exclude", stream_, "--progress=none"};
   const auto run = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), rest.begin(), rest.end());
@@ -94,6 +91,25 @@ TEST_F(LeftOutOfSnapshots, IsNamedByEveryCommand) {
   const Outcome listed = RunMuster({"snapshot", "list", folder_});
   EXPECT_TRUE(Has(listed.out, "part of data stream " + stream_)) << listed.out;
   EXPECT_TRUE(Has(listed.out, "hidden: not migrated unless named")) << listed.out;
+}
+
+TEST_F(LeftOutOfSnapshots, ADataStreamIsMigratedAsOne) {
+  const std::string target = "opensearch+http://127.0.0.1:" + std::to_string(Server().port());
+  const std::string copy = name_ + "-copied";
+  const std::string transforms = files_ / "t.yaml";
+  std::ofstream(transforms) << "- rename_index: {" << stream_ << ": " << copy << "}\n";
+  for (int run = 1; run <= 2; ++run) {
+    const Outcome migrated = RunMuster(
+        {"migrate", Source("#" + stream_), target, "--transforms", transforms, "--progress=none"});
+    EXPECT_EQ(migrated.exit_code, 0) << migrated.out << migrated.err;
+    const Outcome verified = RunMuster({"verify", "--checksums", Source("#" + stream_), target,
+                                        "--transforms", transforms, "--progress=none"});
+    EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+  }
+  const std::string made = Server().Call("GET", "/_data_stream/" + copy);
+  EXPECT_TRUE(Has(made, "\"name\":\"" + copy + "\"")) << made;
+  Server().Call("DELETE", "/_data_stream/" + copy);
+  Server().Call("DELETE", "/_index_template/" + copy);
 }
 
 TEST_F(LeftOutOfSnapshots, CanBeMigratedByName) {

@@ -1,20 +1,17 @@
 #include "pipeline/opensearch/opensearch_bulk.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "core/backoff.h"
 #include "core/json.h"
 #include "core/sha256.h"
 #include "net/opensearch_errors.h"
+#include "pipeline/opensearch/opensearch_bulk_item.h"
 
 namespace muster::pipeline {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstPause{100};
@@ -23,6 +20,7 @@ constexpr milliseconds kLongestRequest{60'000};
 // After this long without any document accepted, retrying will not help.
 constexpr std::chrono::minutes kHopeless{3};
 constexpr size_t kIdDigits = 32;
+constexpr const char* kPlaces = ",items.*._index,items.*._seq_no,items.*._primary_term";
 // A single longer id makes the server reject the whole request.
 constexpr size_t kLongestIdBytes = 512;
 // Retries for documents that lost a race for a field's type.
@@ -35,62 +33,6 @@ constexpr int64_t kHighestRank = (int64_t{1} << (kTimeShift - kRankShift)) - 1;
 
 int64_t TimeIn(int64_t version) { return version >> kTimeShift; }
 int64_t RankIn(int64_t version) { return version >> kRankShift & kHighestRank; }
-
-// One item of a bulk response.
-struct ItemAnswer {
-  int64_t status = 0;
-  std::string type = {};
-  std::string reason = {};
-};
-
-ItemAnswer ReadItem(ondemand::object item) {
-  ItemAnswer answer;
-  for (ondemand::field field : item) {
-    const std::string_view name = field.unescaped_key();
-    if (name == "status") {
-      answer.status = field.value().get_int64();
-    } else if (name == "error") {
-      for (ondemand::field detail : field.value().get_object()) {
-        const std::string_view key = detail.unescaped_key();
-        if (key == "type") answer.type = std::string_view(detail.value().get_string());
-        if (key == "reason") answer.reason = std::string_view(detail.value().get_string());
-        if (key != "caused_by") continue;
-        for (ondemand::field cause : detail.value().get_object()) {
-          if (cause.unescaped_key().value() != "reason") continue;
-          answer.reason += ": ";
-          answer.reason += std::string_view(cause.value().get_string());
-        }
-      }
-    }
-  }
-  return answer;
-}
-
-Error ErrorOf(const std::string& index, const ItemAnswer& item) {
-  Error error = net::OpenSearchError(
-      {.status = static_cast<int>(item.status), .type = item.type, .reason = item.reason}, true);
-  error.message = "index " + index + ": " + item.type + ": " + item.reason;
-  return error;
-}
-
-// Two documents introduced the same field with conflicting types and this one came second: with the
-// mapping as it is now, it may well be accepted.
-bool LostAMappingRace(const ItemAnswer& item) {
-  return item.type == "illegal_argument_exception" &&
-         (item.reason.find("cannot be changed from type") != std::string::npos ||
-          item.reason.find("of different type, current_type") != std::string::npos);
-}
-
-// From "… version conflict, current version [7] is higher than the one provided [5]"; 0: not found.
-int64_t CurrentVersion(const std::string& reason) {
-  static constexpr std::string_view kBefore = "current version [";
-  const size_t found = reason.find(kBefore);
-  if (found == std::string::npos) return 0;
-  int64_t version = 0;
-  const char* const end = reason.data() + reason.size();
-  std::from_chars(reason.data() + found + kBefore.size(), end, version);
-  return version;
-}
 
 // A retried document must not overwrite a later version of it that was already accepted: the later
 // one is sent again too.
@@ -126,21 +68,24 @@ int64_t OpenSearchBulk::VersionOf(const Document& document) const {
   return (2 * since_ms_) << kTimeShift | std::min(rank_, kHighestRank) << kRankShift;
 }
 
+std::string OpenSearchBulk::IdOf(const Document& document) const {
+  if (!document.id.empty()) return std::string(document.id);
+  std::string place = origin_;
+  place += '\0';
+  place += document.position;
+  return Sha256Hex(place).substr(0, kIdDigits);
+}
+
 void OpenSearchBulk::AppendAction(const Document& document, std::string& body) const {
-  body += document.deleted ? R"({"delete":{"_id":)" : R"({"index":{"_id":)";
-  if (document.id.empty()) {
-    std::string place = origin_;
-    place += '\0';
-    place += document.position;
-    AppendJsonString(body, Sha256Hex(place).substr(0, kIdDigits));
-  } else {
-    AppendJsonString(body, document.id);
-  }
+  body += document.deleted ? R"({"delete":{"_id":)"
+          : creates_       ? R"({"create":{"_id":)"
+                           : R"({"index":{"_id":)";
+  AppendJsonString(body, IdOf(document));
   if (!document.routing.empty()) {
     body += R"(,"routing":)";
     AppendJsonString(body, document.routing);
   }
-  if (const int64_t version = VersionOf(document); version != 0) {
+  if (const int64_t version = creates_ ? 0 : VersionOf(document); version != 0) {
     body += R"(,"version":)" + std::to_string(version);
     body += R"(,"version_type":"external_gte")";
   }
@@ -159,52 +104,62 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
 Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent,
                              const std::string& answer, Round& round,
                              std::vector<Refused>& refused) {
-  const Error unreadable{Code::kUnknownOutcome,
-                         client_.Place() + " sent an unreadable response to a bulk request"};
-  try {
-    ondemand::parser parser;
-    const simdjson::padded_string padded(answer);
-    ondemand::document document = parser.iterate(padded);
-    if (!document["errors"].get_bool()) return {};
-    size_t at = 0;
-    for (ondemand::object item : document["items"].get_array()) {
-      if (at == sent.size()) return unreadable;
-      const size_t index = sent[at++];
-      const Document& about = batch.documents[index];
-      const ItemAnswer said = ReadItem(item[about.deleted ? "delete" : "index"].get_object());
-      if (said.status < 300) continue;
-      // Already deleted.
-      if (about.deleted && said.status == 404 && said.type.empty()) continue;
-      const int64_t version = VersionOf(about);
-      if (version != 0 && said.status == 409) {
-        const int64_t current = CurrentVersion(said.reason);
-        if (!yields_ && about.version == 0 &&
-            (current == 0 ||
-             (TimeIn(current) == TimeIn(version) && RankIn(current) > RankIn(version)))) {
-          return Error{Code::kLeaseLost, "index " + index_ + ": document " + std::string(about.id) +
-                                             " was written by a later holder: " + said.reason};
-        }
-        refused.push_back({index, "the index has a later version of it", true});
-        continue;
-      }
-      const Error error = ErrorOf(index_, said);
-      // Versions decide, so an item may be sent again even if it was applied.
-      if (IsTransient(error.code) || error.code == Code::kConflict ||
-          (LostAMappingRace(said) && ++races_[index] <= kMostRaces)) {
-        round.again.push_back(index);
-        round.overloaded |= said.status == 429 && error.code != Code::kReadOnly;
-        round.why = error;
-      } else if (error.code != Code::kInvalid) {
-        return error;  // not about this document
-      } else {
-        refused.push_back({index, said.type + ": " + said.reason});
-      }
-    }
-    if (at != sent.size()) return unreadable;
-  } catch (const simdjson::simdjson_error&) {
-    return unreadable;
+  const auto items = ReadBulkItems(answer, creates_);
+  if (items && !*items) return {};
+  if (!items || (*items)->size() != sent.size()) {
+    return Error{Code::kUnknownOutcome,
+                 client_.Place() + " sent an unreadable response to a bulk request"};
   }
-  if (!round.again.empty()) round.again = WithLaterVersions(batch, sent, round.again, refused);
+  for (size_t at = 0; at < sent.size(); ++at) {
+    MUSTER_TRY(JudgeOne(batch.documents[sent[at]], sent[at], (**items)[at], round, refused));
+  }
+  if (!round.again.empty() && !creates_) {
+    round.again = WithLaterVersions(batch, sent, round.again, refused);
+  }
+  return {};
+}
+
+Status OpenSearchBulk::JudgeOne(const Document& about, size_t index, const BulkItem& said,
+                                Round& round, std::vector<Refused>& refused) {
+  if (creates_ && said.status < 300) {
+    created_.push_back({index, said.index, said.seq_no, said.primary_term});
+    return {};
+  }
+  if (said.status < 300) return {};
+  // Already deleted.
+  if (about.deleted && said.status == 404 && said.type.empty()) return {};
+  if (creates_ && said.status == 409) {
+    existing_.push_back(index);
+    return {};
+  }
+  if (!creates_ && IsOfDataStream(said)) {
+    met_data_stream_ = true;
+    return ErrorOf(index_, said);
+  }
+  const int64_t version = VersionOf(about);
+  if (version != 0 && said.status == 409) {
+    const int64_t current = CurrentVersion(said.reason);
+    if (!yields_ && about.version == 0 &&
+        (current == 0 ||
+         (TimeIn(current) == TimeIn(version) && RankIn(current) > RankIn(version)))) {
+      return Error{Code::kLeaseLost, "index " + index_ + ": document " + std::string(about.id) +
+                                         " was written by a later holder: " + said.reason};
+    }
+    refused.push_back({index, "the index has a later version of it", true});
+    return {};
+  }
+  const Error error = ErrorOf(index_, said);
+  // Versions decide, so an item may be sent again even if it was applied.
+  if (IsTransient(error.code) || error.code == Code::kConflict ||
+      (LostAMappingRace(said) && ++races_[index] <= kMostRaces)) {
+    round.again.push_back(index);
+    round.overloaded |= said.status == 429 && error.code != Code::kReadOnly;
+    round.why = error;
+  } else if (error.code != Code::kInvalid) {
+    return error;  // not about this document
+  } else {
+    refused.push_back({index, said.type + ": " + said.reason});
+  }
   return {};
 }
 
@@ -214,7 +169,8 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
                                                    std::vector<Refused>& refused) {
   net::OpenSearchCall call{.method = "POST",
                            .path = "/" + net::OpenSearchPath(index_) +
-                                   "/_bulk?filter_path=errors,items.*.status,items.*.error",
+                                   "/_bulk?filter_path=errors,items.*.status,items.*.error" +
+                                   (creates_ ? kPlaces : ""),
                            .content_type = "application/x-ndjson",
                            .gzip = options_.gzip};
   if (!options_.ingest.empty()) call.path += "&pipeline=" + net::OpenSearchPath(options_.ingest);
@@ -286,6 +242,8 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::SendHalves(const Batch& batch,
 
 Result<std::vector<Refused>> OpenSearchBulk::Write(const Batch& batch, const Patience& patience) {
   races_.clear();
+  created_.clear();
+  existing_.clear();
   std::vector<Refused> refused;
   std::vector<size_t> left;
   for (size_t i = 0; i < batch.documents.size(); ++i) {

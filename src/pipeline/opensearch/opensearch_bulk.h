@@ -20,6 +20,8 @@ struct OpenSearchBulkOptions {
   std::string ingest = "_none";
 };
 
+struct BulkItem;
+
 // Writes documents to one index with _bulk until each is accepted or permanently refused. Used by
 // one thread; client and pace may be shared.
 class OpenSearchBulk {
@@ -40,6 +42,25 @@ class OpenSearchBulk {
   // batch again is safe. kLeaseLost: a later holder has written one of them.
   Result<std::vector<Refused>> Write(const Batch& batch, const Patience& patience);
 
+  // From now on documents are only created, and none replaces another: the target is a data stream.
+  void OnlyCreate() { creates_ = true; }
+  // Whether the last Write failed since the target is one. Nothing was written.
+  bool MetDataStream() const { return met_data_stream_; }
+
+  // What became of the documents of the last Write, by their index in the batch: those that were
+  // created, and those whose id was there already.
+  struct Created {
+    size_t document = 0;
+    std::string index;
+    int64_t seq_no = -1;
+    int64_t primary_term = -1;
+  };
+  const std::vector<Created>& created() const { return created_; }
+  const std::vector<size_t>& existing() const { return existing_; }
+
+  // Derived, if the document has none.
+  std::string IdOf(const Document& document) const;
+
  private:
   // The outcome of one request.
   struct Round {
@@ -56,6 +77,8 @@ class OpenSearchBulk {
                            const Patience& patience, std::vector<Refused>& refused);
   Status Judge(const Batch& batch, const std::vector<size_t>& sent, const std::string& answer,
                Round& round, std::vector<Refused>& refused);
+  Status JudgeOne(const Document& about, size_t index, const BulkItem& said, Round& round,
+                  std::vector<Refused>& refused);
   int64_t VersionOf(const Document& document) const;
   void AppendAction(const Document& document, std::string& body) const;
 
@@ -68,6 +91,10 @@ class OpenSearchBulk {
   const int64_t since_ms_;
   const int64_t rank_;
   const bool yields_;
+  bool creates_ = false;
+  bool met_data_stream_ = false;
+  std::vector<Created> created_;
+  std::vector<size_t> existing_;
   std::map<size_t, int> races_;  // of the current batch's documents
 };
 

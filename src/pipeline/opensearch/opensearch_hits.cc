@@ -74,9 +74,14 @@ Hits::Hits(const net::OpenSearchClient& client)
 
 Hits::~Hits() = default;
 
-Status Hits::Read(std::string answer) {
+void Hits::Drop() {
   page_.Clear();
   at_ = 0;
+  std::string().swap(body_);
+}
+
+Status Hits::Read(std::string answer) {
+  Drop();
   body_ = std::move(answer);
   const size_t size = body_.size();
   body_.resize(size + simdjson::SIMDJSON_PADDING);

@@ -25,6 +25,9 @@ class Hits {
   // Discards what was not returned yet.
   Status Read(std::string answer);
 
+  // Frees what was returned: before the next response arrives, there is no need for two.
+  void Drop();
+
   size_t size() const { return page_.documents.size(); }
   bool Empty() const { return at_ == page_.documents.size(); }
   const Document& Take() { return page_.documents[at_++]; }

@@ -89,6 +89,24 @@ Result<std::vector<TargetChange>> OpenSearchMetadata::CreateIndex(const std::str
   return std::vector<TargetChange>{std::move(change)};
 }
 
+Result<std::vector<TargetChange>> OpenSearchMetadata::CreateStream(const std::string& name,
+                                                                   const Json& metadata,
+                                                                   bool evaluate) {
+  MUSTER_ASSIGN(Adapter * adapter, TheAdapter());
+  const metadata::Versions versions{VersionIn(metadata), adapter->target.version()};
+  const auto made =
+      metadata::CreateStream(adapter->target, adapter->rules, versions, name, metadata, evaluate);
+  std::vector<TargetChange> changes;
+  if (!made && made.error().code != Code::kConflict) {
+    return made.error().Within("cannot create data stream " + name);
+  }
+  // Otherwise it was created concurrently: fine.
+  if (made) {
+    for (const std::string& one : *made) changes.push_back({name, one});
+  }
+  return changes;
+}
+
 // Of other sources, templates of the cluster are what says how documents are indexed.
 Result<metadata::CreatedIndex> OpenSearchMetadata::Create(Adapter& adapter, const std::string& name,
                                                           const Json& metadata, const Json& body) {

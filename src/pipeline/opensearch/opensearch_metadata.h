@@ -27,6 +27,10 @@ class OpenSearchMetadata {
   Result<std::vector<TargetChange>> CreateIndex(const std::string& name, const Json& metadata,
                                                 bool evaluate);
 
+  // The same of a data stream, with the templates that it is created by.
+  Result<std::vector<TargetChange>> CreateStream(const std::string& name, const Json& metadata,
+                                                 bool evaluate);
+
   // Logs if documents of a source's index would lose fields, be changed or be refused in this one,
   // which exists.
   Status WarnAbout(const std::string& name, const Json& metadata);

@@ -25,14 +25,14 @@ Json BySequenceNumber() {
 // Base of the shard readers, which return page after page.
 class ShardReader : public Reader {
  public:
-  ShardReader(net::OpenSearchClient& client, Env& env, const Partition& partition,
+  ShardReader(net::OpenSearchClient& client, Env& env, const ShardPlace& place,
               std::stop_token stop)
       : client_(client),
         env_(env),
-        collection_(partition.collection),
-        uuid_(partition.mark),
-        index_("/" + net::OpenSearchPath(partition.collection)),
-        shard_(std::to_string(partition.shard)),
+        place_(place),
+        index_("/" + net::OpenSearchPath(place.index)),
+        search_(index_ + "/_search?preference=_shards:" + std::to_string(place.shard) +
+                FrozenParameter({.uuid = place.uuid, .is_frozen = place.is_frozen}, '&')),
         stop_(std::move(stop)),
         hits_(client) {}
 
@@ -40,9 +40,10 @@ class ShardReader : public Reader {
     while (hits_.Empty()) {
       if (ended_) {
         // An index that was re-created meanwhile has answered some of the searches.
-        MUSTER_TRY(OpenSearchShards(client_, env_).CheckUuid(collection_, uuid_, stop_));
+        MUSTER_TRY(OpenSearchShards(client_, env_).CheckUuid(place_.index, place_.uuid, stop_));
         return std::nullopt;
       }
+      hits_.Drop();
       MUSTER_TRY(ReadPage());
     }
     return hits_.Take();
@@ -55,7 +56,7 @@ class ShardReader : public Reader {
   Result<net::OpenSearchAnswer> Search(const std::string& parameters, const Json& body) {
     return Ask(client_, env_,
                {.method = "POST",
-                .path = index_ + "/_search?preference=_shards:" + shard_ + parameters,
+                .path = search_ + parameters,
                 .body = ToJsonText(body),
                 .writes = false,
                 .timeout = std::chrono::seconds(60),
@@ -67,10 +68,9 @@ class ShardReader : public Reader {
 
   net::OpenSearchClient& client_;
   Env& env_;
-  const std::string collection_;
-  const std::string uuid_;  // empty: unknown
+  const ShardPlace place_;
   const std::string index_;
-  const std::string shard_;
+  const std::string search_;
   const std::stop_token stop_;
   Hits hits_;
   bool ended_ = false;
@@ -79,9 +79,9 @@ class ShardReader : public Reader {
 // Reads a range of sequence numbers, a window of them at a time.
 class RangeReader final : public ShardReader {
  public:
-  RangeReader(net::OpenSearchClient& client, Env& env, const Partition& partition,
+  RangeReader(net::OpenSearchClient& client, Env& env, const ShardPlace& place,
               const SeqNoRange& range, std::stop_token stop)
-      : ShardReader(client, env, partition, std::move(stop)),
+      : ShardReader(client, env, place, std::move(stop)),
         next_(range.begin),
         end_(range.end),
         page_bytes_(range.page_bytes) {}
@@ -150,9 +150,9 @@ class RangeReader final : public ShardReader {
 
 class FollowingReader final : public ShardReader {
  public:
-  FollowingReader(net::OpenSearchClient& client, Env& env, const Partition& partition,
-                  int64_t begin, std::stop_token stop)
-      : ShardReader(client, env, partition, std::move(stop)), next_(begin) {}
+  FollowingReader(net::OpenSearchClient& client, Env& env, const ShardPlace& place, int64_t begin,
+                  std::stop_token stop)
+      : ShardReader(client, env, place, std::move(stop)), next_(begin) {}
 
   ~FollowingReader() override { Close(); }
 
@@ -182,8 +182,7 @@ class FollowingReader final : public ShardReader {
 
   Result<net::OpenSearchAnswer> Open() {
     // The latest writes are searchable only after a refresh.
-    MUSTER_TRY(Ask(client_, env_, {.method = "POST", .path = index_ + "/_refresh", .writes = false},
-                   stop_));
+    MUSTER_TRY(OpenSearchShards(client_, env_).Refresh(place_.index, stop_));
     return Search("&allow_partial_search_results=false&scroll=" + std::string(kKeep),
                   {{"size", size_},
                    {"query", {{"range", {{"_seq_no", {{"gte", next_}}}}}}},
@@ -222,9 +221,9 @@ class FollowingReader final : public ShardReader {
 
 class IdReader final : public ShardReader {
  public:
-  IdReader(net::OpenSearchClient& client, Env& env, const Partition& partition, std::string field,
+  IdReader(net::OpenSearchClient& client, Env& env, const ShardPlace& place, std::string field,
            std::string position, std::stop_token stop)
-      : ShardReader(client, env, partition, std::move(stop)),
+      : ShardReader(client, env, place, std::move(stop)),
         field_(std::move(field)),
         next_(std::move(position)) {}
 
@@ -258,21 +257,21 @@ class IdReader final : public ShardReader {
 }  // namespace
 
 std::unique_ptr<Reader> NewRangeReader(net::OpenSearchClient& client, Env& env,
-                                       const Partition& partition, const SeqNoRange& range,
+                                       const ShardPlace& place, const SeqNoRange& range,
                                        std::stop_token stop) {
-  return std::make_unique<RangeReader>(client, env, partition, range, std::move(stop));
+  return std::make_unique<RangeReader>(client, env, place, range, std::move(stop));
 }
 
 std::unique_ptr<Reader> NewFollowingReader(net::OpenSearchClient& client, Env& env,
-                                           const Partition& partition, int64_t begin,
+                                           const ShardPlace& place, int64_t begin,
                                            std::stop_token stop) {
-  return std::make_unique<FollowingReader>(client, env, partition, begin, std::move(stop));
+  return std::make_unique<FollowingReader>(client, env, place, begin, std::move(stop));
 }
 
 std::unique_ptr<Reader> NewIdReader(net::OpenSearchClient& client, Env& env,
-                                    const Partition& partition, std::string field,
+                                    const ShardPlace& place, std::string field,
                                     std::string position, std::stop_token stop) {
-  return std::make_unique<IdReader>(client, env, partition, std::move(field), std::move(position),
+  return std::make_unique<IdReader>(client, env, place, std::move(field), std::move(position),
                                     std::move(stop));
 }
 

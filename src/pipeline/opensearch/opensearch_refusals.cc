@@ -29,25 +29,12 @@ std::optional<Error> RefusalOf(const std::string& place, const std::string& inde
   const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
   // Since Elasticsearch 7.2.
   if (TextIn(settings, "verified_before_close") == "true") return IsClosed(place, index);
-  // Searches and counts skip it in silence.
-  if (TextIn(settings, "frozen") == "true") {
-    return Error{
-        Code::kIncompatible, place + ": index " + index + " is frozen, and cannot be read",
-        "unfreeze it with POST /" + index + "/_unfreeze, or leave it out with --exclude " + index};
-  }
   return SeveralTypes(place, index, MemberIn(metadata, "mappings"));
 }
 
 Error IsClosed(const std::string& place, const std::string& index) {
   return Error{Code::kIncompatible, place + ": index " + index + " is closed, and cannot be read",
                "open it with POST /" + index + "/_open, or leave it out with --exclude " + index};
-}
-
-Error IsDataStream(const std::string& place, const std::string& name) {
-  return Error{Code::kIncompatible,
-               place + ": " + name + " is a data stream, which cannot be migrated whole",
-               "migrate its backing indices as indices, with /.ds-" + name +
-                   "-* at the end of the source's URL, or leave it out with --exclude " + name};
 }
 
 Error IsPartial(const std::string& place, const std::string& index, const std::string& alias) {

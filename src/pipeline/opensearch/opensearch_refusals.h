@@ -14,7 +14,6 @@ namespace muster::pipeline {
 std::optional<Error> RefusalOf(const std::string& place, const std::string& index,
                                const Json& metadata);
 Error IsClosed(const std::string& place, const std::string& index);
-Error IsDataStream(const std::string& place, const std::string& name);
 Error IsPartial(const std::string& place, const std::string& index, const std::string& alias);
 
 // Of an index that the URL's pattern does not select.

@@ -1,38 +1,69 @@
 #include "pipeline/opensearch/opensearch_shards.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/json_fields.h"
 #include "core/number.h"
 #include "pipeline/opensearch/opensearch_requests.h"
 
 namespace muster::pipeline {
+namespace {
 
-Result<std::string> OpenSearchShards::Uuid(const std::string& collection,
-                                           const std::stop_token& stop) {
-  const std::string path = "/" + net::OpenSearchPath(collection);
-  auto settings = AskForJson(client_, env_, {.path = path + "/_settings/index.uuid"}, stop);
+using namespace std::chrono_literals;
+
+constexpr auto kLongestRefresh = 1s;  // how long one takes
+constexpr auto kLongestInterval = 5min;
+
+// Of a setting such as 500ms, 30s or 1m; none: it is longer than can be waited for, or -1.
+std::optional<std::chrono::milliseconds> IntervalOf(const std::string& text) {
+  if (text.empty()) return 1s;  // the default
+  const size_t digits = text.find_first_not_of("0123456789");
+  const auto number = ParseNumber<int64_t>(text.substr(0, digits));
+  if (!number || digits == std::string::npos || *number > 1'000'000) return std::nullopt;
+  const std::string unit = text.substr(digits);
+  std::chrono::milliseconds interval{0};
+  if (unit == "ms") interval = std::chrono::milliseconds(*number);
+  if (unit == "s") interval = std::chrono::seconds(*number);
+  if (unit == "m") interval = std::chrono::minutes(*number);
+  if (interval == 0ms || interval > kLongestInterval) return std::nullopt;
+  return interval;
+}
+
+}  // namespace
+
+std::string FrozenParameter(const IndexState& state, char before) {
+  return state.is_frozen ? before + std::string("ignore_throttled=false") : std::string();
+}
+
+Result<IndexState> OpenSearchShards::Describe(const std::string& index,
+                                              const std::stop_token& stop) {
+  constexpr const char* kSettings = "/_settings/index.uuid,index.frozen";
+  const std::string path = "/" + net::OpenSearchPath(index);
+  auto settings = AskForJson(client_, env_, {.path = path + kSettings}, stop);
   if (!settings && settings.error().code == Code::kNotFound) {
     // A cluster that has just started knows no index yet, and looks a name up before it refuses to
     // answer; with a pattern it refuses, which is waited for.
     const Error gone = settings.error();
-    settings = AskForJson(client_, env_, {.path = path + "*/_settings/index.uuid"}, stop);
-    if (settings && !settings->contains(collection)) return gone;
+    settings = AskForJson(client_, env_, {.path = path + "*" + kSettings}, stop);
+    if (settings && !settings->contains(index)) return gone;
   }
   if (!settings) {
-    if (settings.error().code == Code::kPermission) return std::string();
+    if (settings.error().code == Code::kPermission) return IndexState();
     return settings.error();
   }
-  return IndexUuidIn(*settings, collection);
+  const Json& own = MemberIn(MemberIn(MemberIn(*settings, index), "settings"), "index");
+  return IndexState{.uuid = TextIn(own, "uuid"),
+                    .is_frozen = TextIn(own, "frozen") == "true",
+                    .is_index = settings->empty() || settings->contains(index)};
 }
 
-Status OpenSearchShards::CheckUuid(const std::string& collection, const std::string& uuid,
-                                   const std::stop_token& stop) {
-  if (uuid.empty()) return {};
-  MUSTER_ASSIGN(const std::string now, Uuid(collection, stop));
-  if (now.empty() || now == uuid) return {};
+Result<IndexState> OpenSearchShards::CheckUuid(const std::string& index, const std::string& uuid,
+                                               const std::stop_token& stop) {
+  MUSTER_ASSIGN(IndexState now, Describe(index, stop));
+  if (uuid.empty() || now.uuid.empty() || now.uuid == uuid) return now;
   return Error{Code::kCorrupt,
-               client_.Place() + ": index " + collection +
+               client_.Place() + ": index " + index +
                    " was deleted and created again since its migration began",
                "the target may have documents of both: migrate it again, into an empty target and "
                "with a new run"};
@@ -74,12 +105,12 @@ Result<std::map<int, ShardState>> OpenSearchShards::Of(const std::string& collec
 }
 
 Result<DocumentCount> OpenSearchShards::Count(const std::string& collection,
-                                              std::optional<int> shard) {
-  MUSTER_ASSIGN(
-      const Json answer,
-      AskForJson(client_, env_,
-                 {.path = "/" + net::OpenSearchPath(collection) + "/_count" +
-                          (shard ? "?preference=_shards:" + std::to_string(*shard) : "")}));
+                                              const IndexState& state, std::optional<int> shard) {
+  const std::string of_shard = shard ? "?preference=_shards:" + std::to_string(*shard) : "";
+  MUSTER_ASSIGN(const Json answer,
+                AskForJson(client_, env_,
+                           {.path = "/" + net::OpenSearchPath(collection) + "/_count" + of_shard +
+                                    FrozenParameter(state, shard ? '&' : '?')}));
   const int64_t count = NumberIn(answer, "count", -1);
   if (count < 0) return Unexpected(client_, "no count");
   // A partial count must not pass for the total.
@@ -93,26 +124,56 @@ Result<DocumentCount> OpenSearchShards::Count(const std::string& collection,
   return DocumentCount{count, static_cast<size_t>(total)};
 }
 
-Status OpenSearchShards::Refresh(const std::string& collection) {
-  MUSTER_TRY(AskForJson(client_, env_,
-                        {.method = "POST",
-                         .path = "/" + net::OpenSearchPath(collection) + "/_refresh",
-                         .writes = false}));
-  return {};
+Status OpenSearchShards::Refresh(const std::string& index, const std::stop_token& stop) {
+  const auto done = AskForJson(
+      client_, env_,
+      {.method = "POST", .path = "/" + net::OpenSearchPath(index) + "/_refresh", .writes = false},
+      stop);
+  if (done) return {};
+  if (done.error().code != Code::kPermission) return done.error();
+  return AwaitRefresh(index, done.error(), stop);
 }
 
-Result<bool> OpenSearchShards::HasUnnumbered(const std::string& collection,
+// A search wakes up an index that no one searches; it then refreshes itself at its interval.
+Status OpenSearchShards::AwaitRefresh(const std::string& index, const Error& refused,
+                                      const std::stop_token& stop) {
+  const std::string path = "/" + net::OpenSearchPath(index);
+  MUSTER_ASSIGN(
+      const Json settings,
+      AskForJson(client_, env_,
+                 {.path = path + "/_settings/index.refresh_interval?flat_settings=true"}, stop));
+  const std::string text =
+      TextIn(MemberIn(MemberIn(settings, index), "settings"), "index.refresh_interval");
+  const auto interval = IntervalOf(text);
+  if (!interval) {
+    Error error = refused;
+    error.message += "; and the index does not refresh itself often (refresh_interval " + text +
+                     "), so its latest documents would be missed";
+    error.hint = "give the user the right to refresh it (maintenance), or set refresh_interval";
+    return error;
+  }
+  MUSTER_TRY(Ask(client_, env_,
+                 {.method = "POST",
+                  .path = path + "/_search?size=0",
+                  .body = R"({"track_total_hits":false})",
+                  .writes = false},
+                 stop));
+  if (env_.Sleep(*interval + kLongestRefresh, stop)) return {};
+  return Error{Code::kCancelled, "stopped while waiting for " + client_.Place()};
+}
+
+Result<bool> OpenSearchShards::HasUnnumbered(const std::string& collection, const IndexState& state,
                                              const std::map<int, ShardState>& shards) {
   for (const auto& [number, shard] : shards) {
     if (!shard.is_numbered) return true;
   }
   const Json without{{"must_not", {{{"range", {{"_seq_no", {{"gte", 0}}}}}}}}};
-  MUSTER_ASSIGN(const Json answer,
-                AskForJson(client_, env_,
-                           {.method = "POST",
-                            .path = "/" + net::OpenSearchPath(collection) + "/_count",
-                            .body = ToJsonText({{"query", {{"bool", without}}}}),
-                            .writes = false}));
+  MUSTER_ASSIGN(const Json answer, AskForJson(client_, env_,
+                                              {.method = "POST",
+                                               .path = "/" + net::OpenSearchPath(collection) +
+                                                       "/_count" + FrozenParameter(state, '?'),
+                                               .body = ToJsonText({{"query", {{"bool", without}}}}),
+                                               .writes = false}));
   return NumberIn(answer, "count") > 0;
 }
 

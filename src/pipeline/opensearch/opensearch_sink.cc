@@ -9,6 +9,7 @@
 #include "pipeline/opensearch/opensearch_bulk.h"
 #include "pipeline/opensearch/opensearch_metadata.h"
 #include "pipeline/opensearch/opensearch_requests.h"
+#include "pipeline/opensearch/opensearch_stream.h"
 #include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
@@ -46,20 +47,39 @@ std::string OnlyIndexBehind(const Json& answer, const std::string& alias) {
   return options.is_object() && options.contains("is_write_index") ? "" : index;
 }
 
+// Ids are unique in each index of a data stream, not among them: in one index, one document would
+// replace another.
+Error IsNoStream(const std::string& name) {
+  return Error{Code::kInvalid,
+               "a data stream of the source would be written to '" + name + "', which is an index",
+               "name another target (rename_index), or migrate the stream's indices into this one: "
+               ".ds-NAME-* at the end of the source's URL, and --merge"};
+}
+
 class BulkWriter : public Writer {
  public:
-  explicit BulkWriter(OpenSearchBulk bulk) : bulk_(std::move(bulk)) {}
+  BulkWriter(OpenSearchBulk bulk, OpenSearchStream stream)
+      : bulk_(std::move(bulk)), stream_(std::move(stream)) {}
 
   const std::optional<Progress>& Known() const override { return known_; }
 
   Result<std::vector<Refused>> Write(const Batch& batch, const Progress&,
                                      const Patience& patience) override {
-    return bulk_.Write(batch, patience);
+    if (!is_stream_) {
+      auto written = bulk_.Write(batch, patience);
+      if (written || !bulk_.MetDataStream()) return written;
+      // It says so of each document.
+      is_stream_ = true;
+      bulk_.OnlyCreate();
+    }
+    return stream_.Write(bulk_, batch, patience);
   }
 
  private:
   const std::optional<Progress> known_;  // never set: the cluster stores no progress
   OpenSearchBulk bulk_;
+  OpenSearchStream stream_;
+  bool is_stream_ = false;
 };
 
 class OpenSearchSink : public Sink {
@@ -78,12 +98,14 @@ class OpenSearchSink : public Sink {
     MUSTER_ASSIGN(const Json metadata, ParseJson(collection.metadata, "metadata of " + name));
     MUSTER_ASSIGN(const auto found, OpenSearchTarget::Find(client_, name));
     if (found && found->refusal) return *found->refusal;
+    if (found && !found->is_stream && metadata::IsStream(metadata)) return IsNoStream(name);
     if (found) {
-      const bool warns = !evaluate && !found->index.empty();
+      const bool warns = !evaluate && !found->index.empty() && !found->is_stream;
       if (warns) MUSTER_TRY(metadata_.WarnAbout(found->index, metadata));
       return std::vector<TargetChange>{};
     }
-    return metadata_.CreateIndex(name, metadata, evaluate);
+    return metadata::IsStream(metadata) ? metadata_.CreateStream(name, metadata, evaluate)
+                                        : metadata_.CreateIndex(name, metadata, evaluate);
   }
 
   bool CanDelete() const override { return true; }
@@ -144,8 +166,9 @@ class OpenSearchSink : public Sink {
   }
 
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
-    return std::make_unique<BulkWriter>(
-        OpenSearchBulk(client_, env_, pace_, IndexOf(collection), options_, fence));
+    const std::string name = IndexOf(collection);
+    return std::make_unique<BulkWriter>(OpenSearchBulk(client_, env_, pace_, name, options_, fence),
+                                        OpenSearchStream(client_, env_, name));
   }
 
  private:

@@ -162,7 +162,7 @@ TEST(OpenSearchSink, RefusesTargetsThatCannotBeWrittenTo) {
   says(Index("a", R"({"books":{"is_write_index":true}})", closed), "'a', which alias 'books'");
   says(Index("a", plain) + "," + Index("b", plain), "no write index: it stands for a, b");
   says(Index("a", R"({"books":{"is_write_index":false}})"), "no write index");
-  says(R"(".ds-books-1":{"aliases":{},"data_stream":"books"})", "a data stream");
+  says(R"("books":{"aliases":{},"data_stream":"logs"})", "part of data stream 'logs'");
   says(R"("books":{"mappings":{"_meta":{")" + std::string(net::kOpenSearchStoreMark) + R"(":1}}})",
        "Muster store");
 }

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/json.h"
 #include "core/json_fields.h"
+#include "core/log.h"
 #include "metadata/metadata.h"
 #include "net/opensearch.h"
+#include "pipeline/opensearch/data_streams.h"
 #include "pipeline/opensearch/index_pattern.h"
+#include "pipeline/opensearch/opensearch_global.h"
 #include "pipeline/opensearch/opensearch_hits.h"
+#include "pipeline/opensearch/opensearch_listing.h"
 #include "pipeline/opensearch/opensearch_readers.h"
 #include "pipeline/opensearch/opensearch_refusals.h"
 #include "pipeline/opensearch/opensearch_requests.h"
@@ -36,16 +39,23 @@ class OpenSearchSource : public Source {
   bool KeepsRouting() const override { return true; }
 
   Result<std::vector<Collection>> Collections() override {
-    MUSTER_ASSIGN(const std::vector<Listed> indices, List());
+    MUSTER_ASSIGN(const std::vector<Listed> listed, List());
     MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
     MUSTER_ASSIGN(const std::string cluster, ClusterUuidIn(client_, about));
     const std::string version = metadata::ClusterVersion::FromRoot(about).ToString();
+    std::optional<Json> templates;
     std::vector<Collection> collections;
-    for (const Listed& one : indices) {
+    for (const Listed& one : listed) {
       Json metadata = one.metadata;
       // By it a sink recognises aliases that are in use on its own cluster.
       if (!cluster.empty() && metadata.is_object()) metadata["cluster_uuid"] = cluster;
       if (!version.empty() && metadata.is_object()) metadata["cluster_version"] = version;
+      if (one.is_stream && !one.refusal) {
+        if (!templates) {
+          MUSTER_ASSIGN(templates, TemplatesOf(client_, env_));
+        }
+        metadata::AddStreamTemplates(*templates, one.name, metadata);
+      }
       collections.push_back({one.name, ToJsonText(metadata), one.refusal});
       if (one.refusal) continue;
       if (const auto alias = pattern_.PartialAlias(one.name, MemberIn(metadata, "aliases"))) {
@@ -55,25 +65,8 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  // Names that are not listed are asked for once more, with all that wildcards can stand for.
   Result<std::vector<LeftOut>> Unlisted() override {
-    MUSTER_ASSIGN(const std::vector<Listed> there, List());
-    std::set<std::string> listed;
-    for (const Listed& one : there) listed.insert(one.name);
-    std::vector<LeftOut> left_out;
-    const auto all = AskForJson(
-        client_, env_,
-        {.path = "/" + pattern_.Path() + "?expand_wildcards=all&filter_path=*.data_stream," +
-                 "*.settings.index.uuid,*.settings.index.hidden,*.mappings._meta"});
-    if (!all && IsTransient(all.error().code)) return all.error();
-    if (!all || !all->is_object()) return left_out;
-    for (const auto& [name, about] : all->items()) {
-      if (listed.contains(name) || listed.contains(TextIn(about, "data_stream"))) continue;
-      left_out.push_back({name, WhyUnlisted(name, about)});
-    }
-    std::sort(left_out.begin(), left_out.end(),
-              [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
-    return left_out;
+    return OpenSearchListing(client_, env_, pattern_).Unlisted();
   }
 
   // A URL with an index, or an alias of one, names the target of all collections. What an alias
@@ -99,65 +92,35 @@ class OpenSearchSource : public Source {
     return std::string();
   }
 
-  // Optional: the version may lack it or the user may not read it, and the index itself has its
-  // mappings. What the user may not read is named under "unreadable".
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json about, AboutCluster(client_, env_));
-    const auto version = metadata::ClusterVersion::FromRoot(about);
-    Json metadata{{"cluster_version", version.ToString()}};
-    MUSTER_TRY(AddList(metadata, "index_templates", "index_template", "/_index_template"));
-    MUSTER_TRY(
-        AddList(metadata, "component_templates", "component_template", "/_component_template"));
-    MUSTER_TRY(AddList(metadata, "data_streams", "", "/_data_stream"));
-    MUSTER_TRY(AddMap(metadata, "templates", "/_template"));
-    MUSTER_TRY(AddMap(metadata, "pipelines", "/_ingest/pipeline"));
-    if (version.engine == "elasticsearch") {
-      MUSTER_TRY(AddMap(metadata, "policies", "/_ilm/policy"));
-    }
-    AddHidden(metadata);
+    MUSTER_ASSIGN(const Json metadata,
+                  GlobalMetadataOf(client_, env_, metadata::ClusterVersion::FromRoot(about),
+                                   /*is_whole=*/pattern_.IsAll()));
     return ToJsonText(metadata);
   }
 
   Result<std::vector<Partition>> Partitions(const std::string& collection) override {
     // First: if the index is re-created from now on, its readers notice.
-    MUSTER_ASSIGN(const std::string uuid, shards_.Uuid(collection));
-    MUSTER_ASSIGN(const auto shards, shards_.Of(collection));
-    MUSTER_TRY(shards_.Refresh(collection));
-    MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(collection));
-    // A shard that came up since is not listed.
-    if (counted.shards != shards.size()) {
-      return shards_.Unavailable(collection, "only " + std::to_string(shards.size()) + " of " +
-                                                 std::to_string(counted.shards) +
-                                                 " shards were started");
-    }
-    MUSTER_ASSIGN(const bool by_id, shards_.HasUnnumbered(collection, shards));
-    int64_t with_nested = 0;
-    for (const auto& [number, shard] : shards) with_nested += shard.documents;
+    MUSTER_ASSIGN(const IndexState state, shards_.Describe(collection));
     std::vector<Partition> partitions;
-    for (const auto& [number, shard] : shards) {
-      Partition partition{.collection = collection, .shard = number, .mark = uuid};
-      partition.documents = shard.documents;
-      if (counted.documents != with_nested) {
-        MUSTER_ASSIGN(const DocumentCount of_shard, shards_.Count(collection, number));
-        partition.documents = of_shard.documents;
-      }
-      partition.bytes = shard.bytes;
-      if (by_id) {
-        partition.part = kById;
+    if (state.is_index) {
+      MUSTER_TRY(AddPartitions(collection, state, partitions));
+      return partitions;
+    }
+    MUSTER_ASSIGN(const std::vector<std::string> indices, BackingIndices(collection));
+    const std::vector<int> first = FirstShardsOf(indices);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      std::vector<Partition> of_index;
+      MUSTER_ASSIGN(const IndexState backing, shards_.Describe(indices[i]));
+      MUSTER_TRY(AddPartitions(indices[i], backing, of_index));
+      for (Partition& partition : of_index) {
+        if (partition.part == kById) return HasNoNumbers(collection, indices[i]);
+        partition.collection = collection;
+        partition.part = indices[i];
+        partition.shard += first[i];
         partitions.push_back(std::move(partition));
-        continue;
       }
-      partition.begin = PositionOf(0);
-      partition.end = PositionOf(shard.checkpoint + 1);
-      // Before the end of a shard that was never written to there is nothing, not even a position.
-      if (shard.checkpoint >= 0) partitions.push_back(partition);
-      partitions.push_back({.collection = collection,
-                            .shard = number,
-                            .begin = partition.end,
-                            .documents = 0,
-                            .bytes = 0,
-                            .follows = true,
-                            .mark = uuid});
     }
     return partitions;
   }
@@ -165,38 +128,48 @@ class OpenSearchSource : public Source {
   Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& partitions) override {
     if (partitions.empty()) return std::nullopt;
     const std::string& collection = partitions.front().collection;
-    MUSTER_TRY(shards_.Refresh(collection));
-    MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(collection));
-    MUSTER_ASSIGN(const auto shards, shards_.Of(collection));
-    // Last: all of the above is about this index.
-    MUSTER_TRY(shards_.CheckUuid(collection, partitions.front().mark));
-    int64_t by_id = 0;
-    for (const Partition& partition : partitions) {
-      if (partition.part == kById) by_id += partition.documents.value_or(0);
-      if (!partition.follows) continue;
-      const auto shard = shards.find(partition.shard);
-      MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
-      if (shard == shards.end() || shard->second.last + 1 != begin) return std::nullopt;
+    std::map<std::string, std::vector<Partition>> by_index;
+    for (const Partition& one : partitions) by_index[IndexOf(one)].push_back(one);
+    if (IndexOf(partitions.front()) != collection) {
+      MUSTER_ASSIGN(const std::vector<std::string> now, BackingIndices(collection));
+      if (!std::all_of(now.begin(), now.end(),
+                       [&](const std::string& index) { return by_index.contains(index); })) {
+        Log(Level::kWarning, "a data stream has had a rollover: its newest documents are not read",
+            {{"data_stream", collection}});
+        return std::nullopt;
+      }
     }
-    if (partitions.front().part == kById && by_id != counted.documents) return std::nullopt;
-    return counted.documents;
+    int64_t all = 0;
+    for (const auto& [index, ones] : by_index) {
+      MUSTER_ASSIGN(const std::optional<int64_t> count, CountIndexAgain(index, ones));
+      if (!count) return std::nullopt;
+      all += *count;
+    }
+    return all;
   }
 
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override {
-    MUSTER_TRY(shards_.CheckUuid(partition.collection, partition.mark, stop));
+    const std::string index = IndexOf(partition);
+    MUSTER_ASSIGN(const IndexState state, shards_.CheckUuid(index, partition.mark, stop));
+    const ShardPlace place{.index = index,
+                           .uuid = partition.mark,
+                           .shard = index == partition.collection
+                                        ? partition.shard
+                                        : partition.shard % kShardsPerIndex,
+                           .is_frozen = state.is_frozen};
     if (partition.part == kById) {
-      MUSTER_ASSIGN(const std::string field, IdField(partition.collection, stop));
-      return NewIdReader(client_, env_, partition, field, position, std::move(stop));
+      MUSTER_ASSIGN(const std::string field, IdField(index, stop));
+      return NewIdReader(client_, env_, place, field, position, std::move(stop));
     }
     MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
     MUSTER_ASSIGN(const int64_t from, SeqNoOf(position, begin));
     if (partition.follows) {
-      return NewFollowingReader(client_, env_, partition, from, std::move(stop));
+      return NewFollowingReader(client_, env_, place, from, std::move(stop));
     }
     MUSTER_ASSIGN(const int64_t end, SeqNoOf(partition.end, INT64_MAX / 2));
     const SeqNoRange range{.begin = from, .end = end, .page_bytes = page_bytes_};
-    return NewRangeReader(client_, env_, partition, range, std::move(stop));
+    return NewRangeReader(client_, env_, place, range, std::move(stop));
   }
 
   std::optional<double> FractionBefore(const Partition& partition,
@@ -212,48 +185,97 @@ class OpenSearchSource : public Source {
   }
 
  private:
+  using Listed = OpenSearchListing::Listed;
+
   static constexpr const char* kById = "by_id";
 
-  struct Listed {
-    std::string name;
-    Json metadata = Json::object();
-    std::optional<Error> refusal = {};
-  };
+  // The index that a partition is of: the collection or, of a data stream, a backing index.
+  static std::string IndexOf(const Partition& partition) {
+    const bool is_backing = !partition.part.empty() && partition.part != kById;
+    return is_backing ? partition.part : partition.collection;
+  }
 
-  // What the pattern selects, by name, with its metadata.
-  Result<std::vector<Listed>> List() {
-    const std::string path = "/" + pattern_.Path();
-    MUSTER_ASSIGN(const Json indices, AskForJson(client_, env_,
-                                                 {.path = path + "?expand_wildcards=open",
-                                                  .max_response_bytes = 512 * 1024 * 1024}));
-    std::map<std::string, Listed> listed;
-    const auto add = [&](Listed one) { listed.emplace(one.name, std::move(one)); };
-    for (const auto& [name, metadata] : indices.items()) {
-      const std::string stream = TextIn(metadata, "data_stream");
-      if (pattern_.Selects(name, MemberIn(metadata, "aliases"))) {
-        if (IsOurStore(metadata)) continue;
-        add({name, metadata, RefusalOf(Place(), name, metadata)});
-      } else if (!stream.empty() && pattern_.SelectsDataStream(stream)) {
-        add({stream, Json::object(), IsDataStream(Place(), stream)});
+  Result<std::vector<Listed>> List() { return OpenSearchListing(client_, env_, pattern_).List(); }
+
+  // Of a data stream, the oldest first.
+  Result<std::vector<std::string>> BackingIndices(const std::string& stream) {
+    MUSTER_ASSIGN(const DataStreams streams, AskForDataStreams(client_, env_, stream));
+    const auto found = streams.find(stream);
+    if (found != streams.end()) return found->second.indices;
+    return Error{Code::kNotFound, Place() + " does not show data stream '" + stream + "'",
+                 "the user needs the right to see it (GET /_data_stream/" + stream + ")"};
+  }
+
+  Error HasNoNumbers(const std::string& stream, const std::string& index) const {
+    return Error{Code::kIncompatible,
+                 Place() + ": index " + index + " of data stream " + stream +
+                     " has documents without sequence numbers, from before Elasticsearch 6",
+                 "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
+  }
+
+  // Those of one index.
+  Status AddPartitions(const std::string& index, const IndexState& state,
+                       std::vector<Partition>& partitions) {
+    MUSTER_ASSIGN(const auto shards, shards_.Of(index));
+    MUSTER_TRY(shards_.Refresh(index));
+    MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(index, state));
+    // A shard that came up since is not listed.
+    if (counted.shards != shards.size()) {
+      return shards_.Unavailable(index, "only " + std::to_string(shards.size()) + " of " +
+                                            std::to_string(counted.shards) +
+                                            " shards were started");
+    }
+    MUSTER_ASSIGN(const bool by_id, shards_.HasUnnumbered(index, state, shards));
+    int64_t with_nested = 0;
+    for (const auto& [number, shard] : shards) with_nested += shard.documents;
+    for (const auto& [number, shard] : shards) {
+      Partition partition{.collection = index, .shard = number, .mark = state.uuid};
+      partition.documents = shard.documents;
+      if (counted.documents != with_nested) {
+        MUSTER_ASSIGN(const DocumentCount of_shard, shards_.Count(index, state, number));
+        partition.documents = of_shard.documents;
       }
-    }
-    // Names are returned here too, open or not.
-    const auto closed =
-        AskForJson(client_, env_, {.path = path + "/_settings/index.uuid?expand_wildcards=closed"});
-    if (!closed && IsTransient(closed.error().code)) return closed.error();
-    if (closed) {
-      for (const auto& [name, settings] : closed->items()) {
-        if (indices.contains(name) || !pattern_.Selects(name, Json())) continue;
-        add({name, Json::object(), IsClosed(Place(), name)});
+      partition.bytes = shard.bytes;
+      if (by_id) {
+        partition.part = kById;
+        partitions.push_back(std::move(partition));
+        continue;
       }
+      partition.begin = PositionOf(0);
+      partition.end = PositionOf(shard.checkpoint + 1);
+      // Before the end of a shard that was never written to there is nothing, not even a position.
+      if (shard.checkpoint >= 0) partitions.push_back(partition);
+      partitions.push_back({.collection = index,
+                            .shard = number,
+                            .begin = partition.end,
+                            .documents = 0,
+                            .bytes = 0,
+                            .follows = true,
+                            .mark = state.uuid});
     }
-    if (indices.empty() && listed.empty() && !pattern_.IsAll()) {
-      return Error{Code::kNotFound, client_.Place() + " has no index '" + pattern_.text() + "'",
-                   "list the indices with GET /_cat/indices"};
+    return {};
+  }
+
+  Result<std::optional<int64_t>> CountIndexAgain(const std::string& index,
+                                                 const std::vector<Partition>& partitions) {
+    MUSTER_ASSIGN(const IndexState state, shards_.Describe(index));
+    MUSTER_TRY(shards_.Refresh(index));
+    MUSTER_ASSIGN(const DocumentCount counted, shards_.Count(index, state));
+    MUSTER_ASSIGN(const auto shards, shards_.Of(index));
+    // Last: all of the above is about this index.
+    MUSTER_TRY(shards_.CheckUuid(index, partitions.front().mark));
+    int64_t by_id = 0;
+    for (const Partition& partition : partitions) {
+      if (partition.part == kById) by_id += partition.documents.value_or(0);
+      if (!partition.follows) continue;
+      const bool is_backing = index != partition.collection;
+      const auto shard =
+          shards.find(is_backing ? partition.shard % kShardsPerIndex : partition.shard);
+      MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
+      if (shard == shards.end() || shard->second.last + 1 != begin) return std::nullopt;
     }
-    std::vector<Listed> all;
-    for (auto& [name, one] : listed) all.push_back(std::move(one));
-    return all;
+    if (partitions.front().part == kById && by_id != counted.documents) return std::nullopt;
+    return counted.documents;
   }
 
   std::string Place() const { return client_.Place(); }
@@ -284,52 +306,6 @@ class OpenSearchSource : public Source {
         Code::kIncompatible,
         client_.Place() + " has version " + number + ", which cannot be read from a given position",
         "take a snapshot and migrate that: snapshot+file:… or snapshot+s3:…"};
-  }
-
-  // Objects of one kind; null: the cluster has no such kind, or the user may not see them.
-  Result<Json> AskForKind(Json& metadata, const std::string& kind, const std::string& path) {
-    auto answer = AskForJson(client_, env_, {.path = path});
-    if (answer) return *std::move(answer);
-    const Error& error = answer.error();
-    if (IsTransient(error.code)) return error;
-    if (error.code == Code::kPermission && !metadata::IsNoSuchApi(error)) {
-      metadata["unreadable"][kind] = error.ToString();
-    }
-    return Json();
-  }
-
-  // [{"name", "index_template" or "component_template": …}] → {name: template}
-  Status AddList(Json& metadata, const std::string& kind, const std::string& member,
-                 const std::string& path) {
-    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
-    for (const Json& entry : MemberIn(answer, kind)) {
-      const std::string name = TextIn(entry, "name");
-      const Json& body = member.empty() ? entry : MemberIn(entry, member);
-      if (!name.empty() && body.is_object()) metadata[kind][name] = body;
-    }
-    return {};
-  }
-
-  // Hidden indices are read only by name. Old versions have none.
-  void AddHidden(Json& metadata) {
-    if (!pattern_.IsAll()) return;
-    const auto answer = AskForJson(
-        client_, env_, {.path = "/*/_settings/index.hidden?expand_wildcards=open,closed,hidden"});
-    if (!answer || !answer->is_object()) return;
-    for (const auto& [name, about] : answer->items()) {
-      const Json& settings = MemberIn(MemberIn(about, "settings"), "index");
-      if (!name.starts_with('.') && TextIn(settings, "hidden") == "true") {
-        metadata["hidden"].push_back(name);
-      }
-    }
-  }
-
-  Status AddMap(Json& metadata, const std::string& kind, const std::string& path) {
-    MUSTER_ASSIGN(const Json answer, AskForKind(metadata, kind, path));
-    for (const auto& [name, body] : answer.items()) {
-      if (body.is_object()) metadata[kind][name] = body;
-    }
-    return {};
   }
 
   net::OpenSearchClient client_;

@@ -9,6 +9,8 @@
 
 #include "core/json.h"
 #include "pipeline/flow/shards.h"
+#include "pipeline/opensearch/data_streams.h"
+#include "support/hasty_env.h"
 #include "support/http_server.h"
 
 namespace muster::pipeline {
@@ -35,14 +37,33 @@ class OldServer {
   bool may_see_settings = true;
   std::string version = "5.6.16";
   std::string id_field = "_uid";  // the one that can be sorted by
+  bool is_frozen = false;
+  bool may_refresh = true;
+  std::string refresh_interval = "1s";
 
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
     const std::string path = request.target.substr(0, request.target.find('?'));
     if (path == "/") return Answer(200, R"({"version":{"number":")" + version + R"("}})");
-    if (path == "/old/_settings/index.uuid") {
+    if (path == "/old/_settings/index.uuid,index.frozen") {
       if (!may_see_settings) return Answer(403, R"({"error":{"reason":"no permission"}})");
-      return Answer(200, R"({"old":{"settings":{"index":{"uuid":")" + uuid + R"("}}}})");
+      return Answer(200, R"({"old":{"settings":{"index":{"uuid":")" + uuid + R"(","frozen":")" +
+                             (is_frozen ? "true" : "false") + R"("}}}})");
+    }
+    if (path == "/old/_settings/index.refresh_interval") {
+      return Answer(
+          200, R"({"old":{"settings":{"index.refresh_interval":")" + refresh_interval + R"("}}})");
+    }
+    if (request.target.ends_with("/_search?size=0")) return Answer(200, "{}");  // wakes it up
+    if (path == "/old/_refresh" && !may_refresh) {
+      return Answer(403, R"({"error":{"reason":"no permission"}})");
+    }
+    // What a cluster answers of an index that it leaves out.
+    const bool includes_frozen = request.target.find("ignore_throttled=false") != std::string::npos;
+    EXPECT_FALSE(includes_frozen && !is_frozen) << "only some versions know it";
+    if (is_frozen && !includes_frozen && (path == "/old/_count" || path == "/old/_search")) {
+      return Answer(200, R"({"count":0,"_shards":{"failed":0,"total":1,"successful":1},)"
+                         R"("hits":{"hits":[]}})");
     }
     if (path == "/old" || path == "/old/_refresh") return Answer(200, R"({"old":{"mappings":{}}})");
     if (path == "/old/_count") {
@@ -188,6 +209,46 @@ TEST(OldElasticsearch, UserWhoMayNotSeeSettingsCanRead) {
   EXPECT_EQ(read, OldServer::kDocuments);
 }
 
+TEST(OldElasticsearch, UserWhoMayNotRefreshWaitsUntilTheIndexDoes) {
+  OldServer server;
+  server.may_refresh = false;
+  testing::HastyEnv env;
+  const auto source = OpenOpenSearchSource(ParseUrl(server.Url()).value(), env).value();
+  using namespace std::chrono_literals;
+  for (const auto& [soon, wait] : {std::pair<const char*, std::chrono::seconds>{"", 1s},
+                                   {"500ms", 0s},
+                                   {"30s", 30s},
+                                   {"2m", 120s}}) {
+    server.refresh_interval = soon;
+    const MonoTime before = env.MonoNow();
+    const auto partitions = source->Partitions("old");
+    ASSERT_TRUE(partitions) << soon << partitions.error().ToString();
+    EXPECT_EQ(partitions->size(), 1U);
+    EXPECT_GT(env.MonoNow() - before, wait) << soon;
+  }
+  for (const char* never : {"-1", "1h", "10m", "soon"}) {
+    server.refresh_interval = never;
+    const auto partitions = source->Partitions("old");
+    ASSERT_FALSE(partitions) << never;
+    EXPECT_EQ(partitions.error().code, Code::kPermission);
+    EXPECT_NE(partitions.error().message.find("does not refresh itself"), std::string::npos);
+  }
+}
+
+// Searches and counts leave it out in silence.
+TEST(OldElasticsearch, FrozenIndexIsRead) {
+  OldServer server;
+  server.is_frozen = true;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  ASSERT_EQ(partitions.size(), 1U);
+  const auto reader = source->Read(partitions[0], "", {}).value();
+  int read = 0;
+  while (reader->Next().value()) ++read;
+  EXPECT_EQ(read, OldServer::kDocuments);
+  EXPECT_EQ(source->CountAgain(partitions).value(), OldServer::kDocuments);
+}
+
 // Stats list only started shards, and a count says how many responded.
 TEST(OldElasticsearch, IndexWithAMissingShardIsNotRead) {
   OldServer server;
@@ -223,6 +284,8 @@ class Listing {
   }
 
   std::string all = "{}";  // with hidden ones
+  std::string streams = "{}";
+  std::string templates = "{}";
 
   static std::string WhyNot(const Collection& collection) {
     return collection.refusal ? collection.refusal->ToString() : "";
@@ -231,6 +294,9 @@ class Listing {
  private:
   HttpServerReply Reply(const HttpServerRequest& request) const {
     if (request.target == "/") return Answer(200, R"({"cluster_uuid":"c1"})");
+    if (request.target.starts_with("/_data_stream")) return Answer(200, streams);
+    if (request.target.starts_with("/_index_template")) return Answer(200, templates);
+    if (request.target.starts_with("/_component_template")) return Answer(404, "{}");
     if (request.target.find("expand_wildcards=closed") != std::string::npos) {
       return Answer(200, closed_);
     }
@@ -291,30 +357,54 @@ TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
   EXPECT_TRUE(global["pipelines"].contains("p")) << global;
 }
 
-// Elasticsearch 7 answers searches of it as if it were empty.
-TEST(OpenSearchListing, FrozenIndexIsRefused) {
-  Listing cluster(R"({"ice":{"settings":{"index":{"frozen":"true"}}}})", "{}");
-  const std::string why = Listing::WhyNot(cluster.Of("").at(0));
-  EXPECT_NE(why.find("index ice is frozen"), std::string::npos) << why;
-  EXPECT_NE(why.find("_unfreeze"), std::string::npos) << why;
-}
-
-TEST(OpenSearchListing, DataStreamIsRefusedAndItsBackingIndicesAreNot) {
-  Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs"},)"
-                  R"(".ds-.own-1":{"data_stream":".own"}})",
-                  "{}");
-  for (const char* pattern : {"", "*", "logs"}) {
+TEST(OpenSearchListing, DataStreamIsOneCollectionUnlessItsBackingIndicesAreNamed) {
+  Listing cluster(
+      R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs",)"
+      R"("mappings":{"dynamic":"false"}},"orders":{},".ds-.own-1":{"data_stream":".own"}})",
+      "{}");
+  cluster.streams = R"({"data_streams":[{"name":"logs","indices":[{"index_name":".ds-logs-1"},)"
+                    R"({"index_name":".ds-logs-2"}]},{"name":"gone","hidden":true,"indices":[]}]})";
+  cluster.templates =
+      R"({"index_templates":[{"name":"l","index_template":{"index_patterns":["logs*"],)"
+      R"("data_stream":{},"composed_of":["c"]}},{"name":"o","index_template":{"index_patterns":["*"]}}]})";
+  for (const char* pattern : {"", "*", "logs,o*"}) {
     const auto collections = cluster.Of(pattern);
-    ASSERT_EQ(collections.size(), 1U) << pattern;
-    EXPECT_EQ(collections[0].name, "logs");
-    const std::string why = Listing::WhyNot(collections[0]);
-    EXPECT_NE(why.find("logs is a data stream"), std::string::npos) << why;
-    EXPECT_NE(why.find("/.ds-logs-*"), std::string::npos) << why;
+    ASSERT_EQ(collections.size(), 2U) << pattern;
+    EXPECT_EQ(collections[0].name, "orders") << "indices come first";
+    EXPECT_EQ(collections[1].name, "logs");
+    EXPECT_EQ(Listing::WhyNot(collections[1]), "");
+    const Json metadata = ParseJson(collections[1].metadata, "metadata").value();
+    EXPECT_EQ(metadata["data_stream"], "logs");
+    EXPECT_EQ(metadata["mappings"]["dynamic"], "false") << "of the newest index";
+    EXPECT_EQ(metadata["index_templates"].size(), 1U) << metadata;
+    EXPECT_TRUE(metadata["index_templates"].contains("l")) << metadata;
   }
-  const auto backing = cluster.Of(".ds-logs-*");
+  Listing only(R"({".ds-logs-1":{"data_stream":"logs"},".ds-logs-2":{"data_stream":"logs"}})",
+               "{}");
+  const auto backing = only.Of(".ds-logs-*");
   ASSERT_EQ(backing.size(), 2U);
   EXPECT_EQ(backing[0].name, ".ds-logs-1");
   EXPECT_EQ(Listing::WhyNot(backing[0]), "");
+}
+
+TEST(OpenSearchListing, DataStreamWithAClosedIndexIsRefused) {
+  Listing cluster(R"({".ds-logs-2":{"data_stream":"logs"}})", R"({".ds-logs-1":{}})");
+  cluster.streams = R"({"data_streams":[{"name":"logs","indices":[{"index_name":".ds-logs-1"},)"
+                    R"({"index_name":".ds-logs-2"}]}]})";
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 1U);
+  const std::string why = Listing::WhyNot(collections[0]);
+  EXPECT_NE(why.find(".ds-logs-1 is closed"), std::string::npos) << why;
+  EXPECT_NE(why.find("part of data stream logs"), std::string::npos) << why;
+}
+
+TEST(DataStreams, ShardsKeepTheirNumbersWhenOlderIndicesAreGone) {
+  EXPECT_EQ(FirstShardsOf({".ds-logs-000001", ".ds-logs-2024.01.01-000002"}),
+            (std::vector<int>{10'000, 20'000}));
+  EXPECT_EQ(FirstShardsOf({".ds-logs-000002"}), (std::vector<int>{20'000}));
+  // By place, if a name says nothing or two say the same.
+  EXPECT_EQ(FirstShardsOf({"added", ".ds-logs-000007"}), (std::vector<int>{10'000, 20'000}));
+  EXPECT_EQ(FirstShardsOf({"other-3", ".ds-logs-000003"}), (std::vector<int>{10'000, 20'000}));
 }
 
 TEST(OpenSearchListing, AliasThatShowsSomeDocumentsIsRefused) {

@@ -69,11 +69,11 @@ OpenSearchTarget OpenSearchTarget::In(const Json& response, const std::string& n
   std::vector<Behind> behind;
   for (const auto& [index, about] : response.items()) {
     if (const std::string stream = TextIn(about, "data_stream"); !stream.empty()) {
-      return {.refusal = Refuse(
-                  "'" + name + "' is " +
-                      (stream == name ? "a data stream" : "part of data stream '" + stream + "'") +
-                      ": data streams are not supported as targets yet",
-                  "name an index, or an alias of one")};
+      // Its indices have uuids; which of them there are changes.
+      if (stream == name) return {.index = name, .uuid = "data stream " + name, .is_stream = true};
+      return {.refusal = Refuse("'" + name + "' is part of data stream '" + stream +
+                                    "', which is written to by that name only",
+                                "name the data stream, or another index")};
     }
     if (index == name) return Chosen("index '" + name + "'", name, about);
     const Json& options = MemberIn(MemberIn(about, "aliases"), name);

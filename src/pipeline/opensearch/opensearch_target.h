@@ -11,11 +11,12 @@
 
 namespace muster::pipeline {
 
-// What documents sent to a name of a cluster are written to: the index itself or, of an alias, the
-// one that takes writes.
+// What documents sent to a name of a cluster are written to: the index or data stream itself or, of
+// an alias, the index that takes writes.
 struct OpenSearchTarget {
-  std::string index = {};             // empty: refused, or the cluster does not say
-  std::string uuid = {};              // of that index
+  std::string index = {};  // empty: refused, or the cluster does not say
+  std::string uuid = {};   // of that index; of a data stream, its name with a mark
+  bool is_stream = false;
   std::optional<Error> refusal = {};  // why nothing can be written to it
 
   // By the response to this request.
