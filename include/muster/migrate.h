@@ -127,6 +127,13 @@ struct VerifyOptions {
   bool checksums = false;                     // compare contents, not only counts
   const TransformPlan* transforms = nullptr;  // applied to the source's documents
   size_t max_named = 100;                     // differing documents to name individually
+  // What an earlier call for the same sides and options gave to `save`: partitions that are still
+  // the same are not read again, unless differences are to be named. Empty: none.
+  std::string state = {};
+  // Called, if set, after each partition, with what makes its state. An error ends the comparison.
+  std::function<Status(const std::function<std::string()>& state)> save = {};
+  // Called, if set, now and then: documents read so far, of both sides, also by earlier calls.
+  std::function<void(int64_t documents)> progress = {};
 };
 
 // A document that differs between the sides.

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -21,10 +22,16 @@ void RaiseDescriptorLimit() {
 // Makes a write beyond the file size limit (ulimit -f) fail, like one to a full disk.
 void ReportFileSizeLimit() { static_cast<void>(signal(SIGXFSZ, SIG_IGN)); }
 
+// Responses and batches have megabytes, and come and go on many threads. From 1 MiB on they get
+// pages of their own, which are returned at once: by default the C library raises that limit to the
+// largest block that was ever freed, and then each thread's heap keeps what it once needed.
+void ReturnLargeBlocks() { static_cast<void>(mallopt(M_MMAP_THRESHOLD, 1 << 20)); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   RaiseDescriptorLimit();
   ReportFileSizeLimit();
+  ReturnLargeBlocks();
   return muster::cli::RunCli(argc, argv, std::cout, std::cerr, muster::RealEnv());
 }

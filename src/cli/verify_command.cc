@@ -1,16 +1,26 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
+#include "cli/progress.h"
 #include "cli/signals.h"
-#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/verify_metadata.h"
+#include "cli/verify_report.h"
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/interrupt.h"
-#include "core/json.h"
+#include "core/sha256.h"
 #include "muster/migrate.h"
 #include "pipeline/pipeline.h"
 
@@ -18,6 +28,7 @@ namespace muster::cli {
 namespace {
 
 constexpr size_t kMaxTransformBytes = size_t{1} << 20;
+constexpr size_t kMaxStateBytes = size_t{1} << 30;
 
 struct Options {
   std::string source;
@@ -26,34 +37,10 @@ struct Options {
   CollectionPatterns collections;
   bool checksums = false;
   bool merge = false;
+  bool documents_only = false;
+  std::string state;            // a folder; empty: none
+  std::string transforms_text;  // once it is read
 };
-
-// One collection of the source, or several that were merged, and its counterpart in the sink.
-struct Verified {
-  std::string collection;
-  std::string target;
-  pipeline::VerifyReport report;
-};
-
-std::string_view KindName(pipeline::VerifyDifference::Kind kind) {
-  switch (kind) {
-    case pipeline::VerifyDifference::Kind::kMissing:
-      return "missing";
-    case pipeline::VerifyDifference::Kind::kExtra:
-      return "extra";
-    case pipeline::VerifyDifference::Kind::kChanged:
-      return "changed";
-    case pipeline::VerifyDifference::Kind::kUnreadable:
-      return "unreadable";
-  }
-  return "";
-}
-
-Result<std::unique_ptr<pipeline::TransformPlan>> LoadTransforms(const std::string& file) {
-  if (file.empty()) return pipeline::ParseTransforms("", "");
-  MUSTER_ASSIGN(const std::string text, ReadFile(file, kMaxTransformBytes));
-  return pipeline::ParseTransforms(text, file);
-}
 
 // Collections of a source that were merged into one target, as one. Their names are unique, so that
 // partitions say which they are of.
@@ -141,9 +128,65 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
   return pairs;
 }
 
-Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context,
-                                        std::vector<pipeline::LeftOut>& left_out,
-                                        std::stop_token stop) {
+// Where the progress of a comparison is kept, so that another process can continue it.
+class KeptProgress {
+ public:
+  KeptProgress(const Options& options, const pipeline::TransformPlan& transforms, const Pair& pair,
+               Env& env)
+      : env_(env), saved_(env.MonoNow()) {
+    if (options.state.empty()) return;
+    std::string identity;
+    for (const std::string& part :
+         {options.source, options.sink, pair.Names(), pair.target, options.transforms_text,
+          transforms.Scripts(), std::string(options.checksums ? "contents" : "counts")}) {
+      identity += part + '\0';
+    }
+    path_ = options.state + "/" + Sha256Hex(identity).substr(0, 32) + ".json";
+  }
+
+  Result<std::string> Load() const {
+    std::error_code none;
+    if (path_.empty() || !std::filesystem::exists(path_, none)) return std::string();
+    return ReadFile(path_, kMaxStateBytes);
+  }
+
+  // It is large: not after each of many small partitions.
+  Status Save(const std::function<std::string()>& state) {
+    const MonoTime now = env_.MonoNow();
+    if (path_.empty() || now - saved_ < std::chrono::seconds(1)) return {};
+    saved_ = now;
+    return ReplaceFile(path_, state(), FileAccess::kOwner);
+  }
+
+ private:
+  Env& env_;
+  MonoTime saved_;
+  std::string path_;
+};
+
+Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::Source& source,
+                            pipeline::Source& target, const pipeline::TransformPlan& transforms,
+                            const Pair& pair, Progress& progress, uint64_t before,
+                            const std::stop_token& stop) {
+  KeptProgress kept(options, transforms, pair, context.env);
+  MUSTER_ASSIGN(std::string state, kept.Load());
+  progress.Note(pair.Names());
+  const pipeline::VerifyOptions how{
+      .checksums = options.checksums,
+      .transforms = &transforms,
+      .state = std::move(state),
+      .save = [&](const std::function<std::string()>& text) { return kept.Save(text); },
+      .progress =
+          [&](int64_t documents) { progress.Update(before + static_cast<uint64_t>(documents)); }};
+  Merged merged(source, pair.collections);
+  pipeline::Source& side = pair.collections.size() > 1 ? merged : source;
+  auto report = pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, stop);
+  if (!report) return report.error().Within(pair.Names());
+  return Verified{pair.Names(), pair.target, *std::move(report)};
+}
+
+Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
+                                const std::stop_token& stop) {
   MUSTER_ASSIGN(const auto source, pipeline::OpenSource(options.source, context.env));
   if (source->HasDeletes()) {
     return Error{Code::kInvalid, "the source only reports changes, not its whole content",
@@ -151,117 +194,53 @@ Result<std::vector<Verified>> VerifyAll(const Options& options, Context& context
   }
   auto target = pipeline::OpenSource(options.sink, context.env);
   if (!target) return target.error().Within("the sink, to be read");
-  MUSTER_ASSIGN(const auto transforms, LoadTransforms(options.transforms));
+  MUSTER_ASSIGN(const auto transforms,
+                pipeline::ParseTransforms(options.transforms_text, options.transforms));
   MUSTER_ASSIGN(const auto pairs, PairsOf(options, *source, **target, *transforms));
   MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
-  left_out = LeftOutOf(*source, chosen);
-  std::vector<Verified> all;
+  VerifyOutcome outcome;
+  outcome.left_out = LeftOutOf(*source, chosen);
+  // First: it takes seconds, and documents may take hours.
+  if (!options.documents_only && options.transforms.empty() && !options.merge && !pairs.empty()) {
+    MUSTER_ASSIGN(outcome.metadata, CompareMetadata({.source = *source,
+                                                     .source_url = options.source,
+                                                     .sink_url = options.sink,
+                                                     .collections = options.collections},
+                                                    context.env, stop));
+  }
+  Progress progress(context.progress, context.err, context.env, "documents", 0,
+                    [] { return TerminalWidth(STDERR_FILENO); });
+  uint64_t read = 0;
   for (const Pair& pair : pairs) {
-    const pipeline::VerifyOptions how{.checksums = options.checksums,
-                                      .transforms = transforms.get()};
-    Merged merged(*source, pair.collections);
-    pipeline::Source& side = pair.collections.size() > 1 ? merged : *source;
-    auto report =
-        pipeline::VerifyCollection({side, pair.Names()}, {**target, pair.target}, how, stop);
-    if (!report) return report.error().Within(pair.Names());
-    all.push_back({pair.Names(), pair.target, *std::move(report)});
+    MUSTER_ASSIGN(Verified one, VerifyPair(options, context, *source, **target, *transforms, pair,
+                                           progress, read, stop));
+    read += static_cast<uint64_t>(one.report.SourceDocuments() + one.report.TargetDocuments());
+    outcome.collections.push_back(std::move(one));
   }
-  return all;
+  return outcome;
 }
 
-Json CountsJson(const std::vector<pipeline::VerifyReport::Count>& counts) {
-  Json list = Json::array();
-  for (const pipeline::VerifyReport::Count& count : counts) {
-    list.push_back(Json{{"shard", count.partition.shard},
-                        {"part", count.partition.part},
-                        {"begin", count.partition.begin},
-                        {"end", count.partition.end},
-                        {"documents", count.documents},
-                        {"unreadable", count.unreadable}});
-  }
-  return list;
+Status PrepareState(const std::string& folder) {
+  if (folder.empty()) return {};
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (!problem) return {};
+  return Error{Code::kInvalid, folder + ": cannot be created: " + problem.message(),
+               "name a folder in which you may write files"};
 }
 
-void PrintJson(const std::vector<Verified>& all, const std::vector<pipeline::LeftOut>& left_out,
-               bool equal, std::ostream& out) {
-  Json list = Json::array();
-  for (const Verified& one : all) {
-    Json named = Json::array();
-    for (const pipeline::VerifyDifference& difference : one.report.named) {
-      named.push_back(Json{{"kind", KindName(difference.kind)},
-                           {"id", difference.id},
-                           {"shard", difference.shard},
-                           {"position", difference.position}});
-    }
-    list.push_back(Json{{"collection", one.collection},
-                        {"target", one.target},
-                        {"equal", one.report.Equal()},
-                        {"source_documents", one.report.SourceDocuments()},
-                        {"target_documents", one.report.TargetDocuments()},
-                        {"unreadable", one.report.Unreadable()},
-                        {"differences", one.report.differences},
-                        {"named", std::move(named)},
-                        {"source_partitions", CountsJson(one.report.source)},
-                        {"target_partitions", CountsJson(one.report.target)}});
-  }
-  Json report{{"equal", equal}, {"collections", std::move(list)}};
-  AddLeftOut(left_out, report);
-  out << ToJsonText(report) << '\n';
-}
-
-void PrintTables(const std::vector<Verified>& all, bool checksums, Context& context) {
-  using enum Table::Align;
-  Table table({{"COLLECTION"},
-               {"TARGET"},
-               {"PARTITIONS", kRight},
-               {"SOURCE", kRight},
-               {"SINK", kRight},
-               {"UNREADABLE", kRight},
-               {"DIFFERENT", kRight},
-               {"RESULT"}});
-  Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
-  bool some = false;
-  for (const Verified& one : all) {
-    const bool equal = one.report.Equal();
-    table.AddRow({{one.collection},
-                  {one.target},
-                  {std::to_string(one.report.source.size())},
-                  {std::to_string(one.report.SourceDocuments())},
-                  {std::to_string(one.report.TargetDocuments())},
-                  {std::to_string(one.report.Unreadable())},
-                  {checksums ? std::to_string(one.report.differences) : "-"},
-                  {equal ? "equal" : "different", equal ? Style::kGood : Style::kBad}});
-    for (const pipeline::VerifyDifference& difference : one.report.named) {
-      some = true;
-      differences.AddRow({{one.collection},
-                          {std::string(KindName(difference.kind)), Style::kWarn},
-                          {difference.id},
-                          {std::to_string(difference.shard)},
-                          {difference.position}});
-    }
-  }
-  table.Print(context.out, context.color);
-  if (!some) return;
-  context.out << '\n';
-  differences.Print(context.out, context.color);
-}
-
-Result<int> Verify(const Options& options, Context& context) {
+Result<int> Verify(Options& options, Context& context) {
   const StopOnSignals signals("\n");
   const InterruptScope scope(signals.Token());
-  std::vector<pipeline::LeftOut> left_out;
-  MUSTER_ASSIGN(const auto all, VerifyAll(options, context, left_out, signals.Token()));
-  const bool equal =
-      std::all_of(all.begin(), all.end(), [](const Verified& one) { return one.report.Equal(); });
-  if (context.json) {
-    PrintJson(all, left_out, equal, context.out);
-  } else {
-    PrintTables(all, options.checksums, context);
-    PrintLeftOut(context.out, left_out);
+  if (!options.transforms.empty()) {
+    MUSTER_ASSIGN(options.transforms_text, ReadFile(options.transforms, kMaxTransformBytes));
   }
+  MUSTER_TRY(PrepareState(options.state));
+  MUSTER_ASSIGN(const VerifyOutcome outcome, VerifyAll(options, context, signals.Token()));
+  PrintVerified(outcome, options.checksums, context);
   // Comparing nothing is not a success: the caller expected a match.
-  if (all.empty()) return kNothingToDo;
-  return equal ? kDone : kFailed;
+  if (outcome.collections.empty()) return kNothingToDo;
+  return outcome.Equal() ? kDone : kFailed;
 }
 
 }  // namespace
@@ -280,6 +259,12 @@ void AddVerifyCommand(Command& app, Context& context) {
                   "Compare the contents of documents, and name those that differ");
   command.AddFlag("--merge", options->merge,
                   "Compare collections that were merged into one target together");
+  command.AddFlag("--documents-only", options->documents_only,
+                  "Between search clusters: not their settings, mappings, aliases and templates");
+  command
+      .AddOption("--state", options->state,
+                 "Keep progress in this folder, and continue from what is there")
+      .TypeName("FOLDER");
   AddCollectionOptions(command, options->collections);
   command.AddOption("--transforms", options->transforms, "The transforms that were applied")
       .TypeName("FILE");

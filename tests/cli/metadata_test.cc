@@ -195,6 +195,46 @@ TEST_F(MetadataCommand, SampledDocumentsAreHeldAgainstTheMappingThatIsThere) {
   EXPECT_TRUE(Get("/muster-evaluate-*").empty());
 }
 
+TEST_F(MetadataCommand, VerifyComparesMetadataToo) {
+  const std::string index = name_ + "-verified";
+  Server().Call("PUT", "/" + index, R"({"mappings":{"properties":{"n":{"type":"long"}}}})");
+  Server().Call("POST", "/" + index + "/_doc?refresh", R"({"n":1})");
+  const std::string folder = Server().RepositoryFolder() + "/" + name_;
+  Server().Call("PUT", "/_snapshot/" + name_,
+                R"({"type":"fs","settings":{"location":")" + folder + R"("}})");
+  Server().Call("PUT", "/_snapshot/" + name_ + "/s?wait_for_completion=true",
+                R"({"indices":")" + index + R"("})");
+  Server().Call("DELETE", "/_snapshot/" + name_);
+  TempFolder files;
+  const auto verify = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "verify",       "--checksums",     "snapshot+file://" + folder + "#" + index,
+        TargetUrl(),    "--progress=none", "--state",
+        files / "state"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunMuster(arguments);
+  };
+  Outcome outcome = verify({});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_TRUE(Has(outcome.out, "Metadata: 0 of ")) << outcome.out;
+  Server().Call("PUT", "/" + index + "/_alias/" + name_ + "-other");
+  outcome = verify({});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
+  EXPECT_TRUE(Has(outcome.out, "Metadata: 1 of ")) << outcome.out;
+  EXPECT_TRUE(Has(outcome.out, "aliases " + name_ + "-other: only in the target")) << outcome.out;
+  const Json json = ParseJson(verify({"--json"}).out, "report").value();
+  EXPECT_FALSE(json["equal"]);
+  EXPECT_TRUE(json["collections"][0]["equal"]);
+  EXPECT_GT(json["metadata"].size(), 0U);
+  EXPECT_EQ(verify({"--documents-only"}).exit_code, 0);
+  EXPECT_EQ(RunMuster({"verify", "snapshot+file://" + folder + "#" + index,
+                       TargetUrl() + "/" + index, "--progress=none"})
+                .exit_code,
+            0)
+      << "a single index may have another name";
+  Server().Call("DELETE", "/" + index);
+}
+
 // The sample is sent as a migration would send it.
 TEST_F(MetadataCommand, SampledDocumentsHaveTheRoutingThatTheirMappingDemands) {
   const std::string index = name_ + "-routed";

@@ -1,26 +1,24 @@
 #include "muster/migrate.h"
 
-#include <array>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "core/json_scan.h"
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/shards.h"
 #include "pipeline/flow/transform_chain.h"
+#include "pipeline/flow/verify_state.h"
 #include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
 namespace {
 
-constexpr size_t kBuckets = 4096;
+constexpr int64_t kProgressEvery = 1'000;
 constexpr size_t kMaxKept = 1'000'000;  // documents in buckets that differ
-
-struct Bucket {
-  int64_t documents = 0;
-  DocumentHash sum;
-  bool operator==(const Bucket&) const = default;
-};
 
 // A document of a bucket that differs.
 struct Kept {
@@ -46,7 +44,30 @@ struct Contents {
   std::vector<std::string> json_nulls;
 };
 
-constexpr auto kAlreadyNamed = [](const Document&, const Partition&) {};
+// Takes the documents of a side.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  // One that passes the transforms, or that they add.
+  virtual void Visit(const Seen& seen) = 0;
+  // One that is invalid or fails in a transform: it was not migrated.
+  virtual void Spoilt(const Document& /*document*/, const Partition& /*partition*/) {}
+  // How many documents were read of a partition that need not be read again.
+  virtual std::optional<int64_t> Known(const Partition& /*partition*/) { return std::nullopt; }
+  virtual void Read(int64_t /*documents*/) {}
+  virtual Status Finished(const VerifyReport::Count& /*count*/, int64_t /*read*/) { return {}; }
+};
+
+// One that looks at documents that were counted before.
+template <class Look>
+class Again final : public Visitor {
+ public:
+  explicit Again(Look look) : look_(std::move(look)) {}
+  void Visit(const Seen& seen) override { look_(seen); }
+
+ private:
+  const Look look_;
+};
 
 // The columns that can hold both JSON null and NULL. One that is NOT NULL holds JSON null for both,
 // one that is not JSON holds NULL for both.
@@ -89,45 +110,45 @@ DocumentHash ContentOf(const Document& document, const Contents& contents) {
   return content;
 }
 
-// Reads all documents of a side. Calls `visit` for each that passes the transforms, and for each
-// that they add; `spoilt` for each that is invalid or fails in a transform, and so was not
-// migrated.
-template <class Visit, class Spoilt>
-Result<std::vector<VerifyReport::Count>> ReadSide(const VerifySide& side, const TransformPlan* plan,
-                                                  const Contents& contents, std::stop_token stop,
-                                                  Visit visit, Spoilt spoilt) {
+// Reads all documents of a side whose partitions are these.
+Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions,
+                const TransformPlan* plan, const Contents& contents, const std::stop_token& stop,
+                Visitor& visitor) {
   TransformChain transforms;
   if (plan != nullptr) {
     MUSTER_ASSIGN(transforms, TransformChain::Of(*plan, side.collection));
   }
-  MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
-  std::vector<VerifyReport::Count> counts;
   int64_t read = 0;
   TransformChain::Made made;
   Arena arena;
   for (const Partition& partition : partitions) {
+    if (const auto known = visitor.Known(partition)) {
+      read += *known;
+      continue;
+    }
     VerifyReport::Count count{partition};
+    const int64_t before = read;
     MUSTER_ASSIGN(const auto reader, side.source.Read(partition, "", stop));
     while (true) {
       MUSTER_ASSIGN(const auto next, reader->Next());
       if (!next) break;
-      ++read;
+      if (++read % kProgressEvery == 0) visitor.Read(kProgressEvery);
       arena.Clear();
       if (!next->defect.empty() || !transforms.Apply(*next, arena, made)) {
         ++count.documents;
         ++count.unreadable;
-        spoilt(*next, partition);
+        visitor.Spoilt(*next, partition);
         continue;
       }
       for (const Document& document : made.documents) {
         ++count.documents;
-        visit(Seen{document.id, ContentOf(document, contents), partition, document.position});
+        visitor.Visit(
+            Seen{document.id, ContentOf(document, contents), partition, document.position});
       }
     }
-    counts.push_back(std::move(count));
+    MUSTER_TRY(visitor.Finished(count, read - before));
   }
-  MUSTER_TRY(CheckCount(side.source, side.collection, partitions, [read] { return read; }));
-  return counts;
+  return CheckCount(side.source, side.collection, partitions, [read] { return read; });
 }
 
 // The documents of both sides in buckets, by id or by content.
@@ -147,90 +168,162 @@ class Comparison {
     if (options_.checksums && source_.source.KeepsJsonNulls() && target_.source.KeepsJsonNulls()) {
       MUSTER_ASSIGN(contents_.json_nulls, ColumnsWithTwoNulls(target_));
     }
+    if (!options_.state.empty()) MUSTER_TRY(VerifyState::FromText(options_.state, state_));
     MUSTER_TRY(Fill());
-    if (options_.checksums && !with_ids_) {
+    if (options_.checksums && !state_.with_ids && state_.by_id) {
       // Ids on one side only cannot be compared: compare contents instead.
-      by_id_ = false;
+      state_.by_id = false;
+      state_.source = {};
+      state_.target = {};
       MUSTER_TRY(Fill());
     }
-    if (options_.checksums && source_buckets_ != target_buckets_) MUSTER_TRY(NameDifferences());
+    Report(state_.source, report_.source);
+    Report(state_.target, report_.target);
+    if (options_.checksums && state_.source.buckets != state_.target.buckets) {
+      MUSTER_TRY(NameDifferences());
+    }
     return std::move(report_);
   }
 
  private:
-  using Buckets = std::array<Bucket, kBuckets>;
+  // Adds up one side, partition after partition.
+  class Filler final : public Visitor {
+   public:
+    Filler(Comparison& comparison, VerifySideState& side)
+        : comparison_(comparison), side_(side), next_(side.buckets) {
+      for (const VerifySideState::Done& one : side.done) earlier_.push_back(one);
+    }
+
+    void Visit(const Seen& seen) override {
+      if (seen.id.empty()) comparison_.state_.with_ids = false;
+      VerifyBucket& bucket = next_[comparison_.BucketOf(seen)];
+      ++bucket.documents;
+      bucket.sum += seen.content;
+    }
+    void Spoilt(const Document& document, const Partition& partition) override {
+      if (spoilt_.size() >= comparison_.options_.max_named) return;
+      spoilt_.push_back({VerifyDifference::Kind::kUnreadable, std::string(document.id),
+                         partition.shard, std::string(document.position)});
+    }
+    std::optional<int64_t> Known(const Partition& partition) override {
+      for (const VerifySideState::Done& one : earlier_) {
+        if (!IsSame(one.count.partition, partition)) continue;
+        comparison_.Progress(one.read);
+        return one.read;
+      }
+      return std::nullopt;
+    }
+    void Read(int64_t documents) override { comparison_.Progress(documents); }
+    Status Finished(const VerifyReport::Count& count, int64_t read) override {
+      side_.done.push_back({count, read});
+      side_.buckets = next_;
+      side_.unreadable.insert(side_.unreadable.end(), spoilt_.begin(), spoilt_.end());
+      spoilt_.clear();
+      return comparison_.Save();
+    }
+
+   private:
+    Comparison& comparison_;
+    VerifySideState& side_;
+    std::vector<VerifySideState::Done> earlier_;
+    VerifyBuckets next_;  // with those of the partition that is read
+    std::vector<VerifyDifference> spoilt_;
+  };
+
+  // What identifies a partition; its size is an estimate.
+  static bool IsSame(const Partition& a, const Partition& b) {
+    return a.collection == b.collection && a.shard == b.shard && a.part == b.part &&
+           a.begin == b.begin && a.end == b.end && a.follows == b.follows && a.mark == b.mark;
+  }
 
   size_t BucketOf(const Seen& seen) const {
-    return (by_id_ ? HashBytes(seen.id).low : seen.content.low) % kBuckets;
+    return (state_.by_id ? HashBytes(seen.id).low : seen.content.low) %
+           std::tuple_size_v<VerifyBuckets>;
   }
 
   Status Fill() {
-    source_buckets_ = {};
-    target_buckets_ = {};
-    const auto into = [&](Buckets& buckets) {
-      return [&](const Seen& seen) {
-        if (seen.id.empty()) with_ids_ = false;
-        Bucket& bucket = buckets[BucketOf(seen)];
-        ++bucket.documents;
-        bucket.sum += seen.content;
-      };
+    read_ = 0;
+    MUSTER_TRY(FillSide(source_, options_.transforms, state_.source));
+    return FillSide(target_, nullptr, state_.target);
+  }
+
+  Status FillSide(const VerifySide& side, const TransformPlan* plan, VerifySideState& state) {
+    MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
+    const auto is_there = [&](const VerifySideState::Done& one) {
+      return std::any_of(partitions.begin(), partitions.end(), [&](const Partition& partition) {
+        return IsSame(one.count.partition, partition);
+      });
     };
-    report_.differences = 0;
-    report_.named.clear();
-    const auto spoilt = [&](const Document& document, const Partition& partition) {
-      Name({VerifyDifference::Kind::kUnreadable, std::string(document.id), partition.shard,
-            std::string(document.position)});
-    };
-    MUSTER_ASSIGN(report_.source, ReadSide(source_, options_.transforms, contents_, stop_,
-                                           into(source_buckets_), spoilt));
-    MUSTER_ASSIGN(report_.target,
-                  ReadSide(target_, nullptr, contents_, stop_, into(target_buckets_), spoilt));
-    return {};
+    // Sums cannot be taken apart again.
+    if (!std::all_of(state.done.begin(), state.done.end(), is_there)) state = {};
+    Filler filler(*this, state);
+    return ReadSide(side, partitions, plan, contents_, stop_, filler);
+  }
+
+  void Progress(int64_t documents) {
+    read_ += documents;
+    if (options_.progress) options_.progress(read_);
+  }
+
+  Status Save() {
+    if (!options_.save) return {};
+    return options_.save([this] { return state_.ToText(); });
+  }
+
+  void Report(const VerifySideState& side, std::vector<VerifyReport::Count>& counts) {
+    int64_t unreadable = 0;
+    for (const VerifySideState::Done& one : side.done) {
+      counts.push_back(one.count);
+      unreadable += one.count.unreadable;
+    }
+    for (const VerifyDifference& one : side.unreadable) Name(one);
+    report_.differences += unreadable - static_cast<int64_t>(side.unreadable.size());
   }
 
   Status NameDifferences() {
     std::multimap<std::string, Kept> left;  // source documents not yet found in the target
     const auto differs = [&](const Seen& seen) {
       const size_t bucket = BucketOf(seen);
-      return source_buckets_[bucket] != target_buckets_[bucket];
+      return state_.source.buckets[bucket] != state_.target.buckets[bucket];
     };
     const auto key_of = [&](const Seen& seen) {
-      if (by_id_) return std::string(seen.id);
+      if (state_.by_id) return std::string(seen.id);
       return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
     };
-    MUSTER_TRY(ReadSide(
-        source_, options_.transforms, contents_, stop_,
-        [&](const Seen& seen) {
-          if (!differs(seen) || left.size() > kMaxKept) return;
-          left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
-                                          std::string(seen.position)});
-        },
-        kAlreadyNamed));
+    Again keep([&](const Seen& seen) {
+      if (!differs(seen) || left.size() > kMaxKept) return;
+      left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
+                                      std::string(seen.position)});
+    });
+    MUSTER_TRY(ReadAgain(source_, options_.transforms, keep));
     if (left.size() > kMaxKept) {
       return Error{Code::kFull, source_.collection + ": more than a million documents may differ",
                    "compare smaller parts, or migrate again"};
     }
-    MUSTER_TRY(ReadSide(
-        target_, nullptr, contents_, stop_,
-        [&](const Seen& seen) {
-          if (!differs(seen)) return;
-          const auto found = left.find(key_of(seen));
-          if (found == left.end()) {
-            Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
-                  std::string(seen.position)});
-            return;
-          }
-          const Kept& kept = found->second;
-          if (kept.content != seen.content) {
-            Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
-          }
-          left.erase(found);
-        },
-        kAlreadyNamed));
+    Again compare([&](const Seen& seen) {
+      if (!differs(seen)) return;
+      const auto found = left.find(key_of(seen));
+      if (found == left.end()) {
+        Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
+              std::string(seen.position)});
+        return;
+      }
+      const Kept& kept = found->second;
+      if (kept.content != seen.content) {
+        Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
+      }
+      left.erase(found);
+    });
+    MUSTER_TRY(ReadAgain(target_, nullptr, compare));
     for (const auto& [key, kept] : left) {
       Name({VerifyDifference::Kind::kMissing, kept.id, kept.shard, kept.position});
     }
     return {};
+  }
+
+  Status ReadAgain(const VerifySide& side, const TransformPlan* plan, Visitor& visitor) {
+    MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
+    return ReadSide(side, partitions, plan, contents_, stop_, visitor);
   }
 
   void Name(VerifyDifference difference) {
@@ -243,10 +336,8 @@ class Comparison {
   const VerifyOptions& options_;
   const std::stop_token stop_;
   Contents contents_;
-  bool by_id_ = true;
-  bool with_ids_ = true;
-  Buckets source_buckets_{};
-  Buckets target_buckets_{};
+  VerifyState state_;
+  int64_t read_ = 0;
   VerifyReport report_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/memory_source.h"
+#include "pipeline/flow/wrappers.h"
 #include "sql/sqlite.h"
 #include "support/temporary_folder.h"
 
@@ -70,6 +71,81 @@ class VerifyTest : public ::testing::Test {
     return report ? *report : VerifyReport{};
   }
 };
+
+// Counts what is read, and fails at one of the reads.
+class Interrupted final : public SourceWrapper {
+ public:
+  using SourceWrapper::SourceWrapper;
+  Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
+                                       std::stop_token stop) override {
+    if (++reads == fails_at) return Error{Code::kUnavailable, "gone"};
+    return SourceWrapper::Read(partition, position, std::move(stop));
+  }
+  int reads = 0;
+  int fails_at = 0;
+};
+
+TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
+  MemorySource source(10);
+  MemorySource target(7);
+  Fill(source, 0, 100);
+  Fill(target, 1, 101);
+  source.Add("c", {.id = "bad", .body = "", .defect = "no JSON"});
+  const VerifyReport whole = Verify(source, target, true);
+  const auto parts = static_cast<int>(whole.source.size() + whole.target.size());
+  for (const int cut : {1, 5, static_cast<int>(whole.source.size()) + 3}) {
+    std::string state;
+    VerifyOptions options{.checksums = true};
+    options.save = [&](const auto& text) {
+      state = text();
+      return Status();
+    };
+    Interrupted left(source);
+    Interrupted right(target);
+    (cut < static_cast<int>(whole.source.size()) ? left : right).fails_at =
+        cut < static_cast<int>(whole.source.size()) ? cut : 3;
+    ASSERT_FALSE(VerifyCollection({left, "c"}, {right, "c"}, options, {}));
+    const int done = left.reads + right.reads - 1;
+    left.fails_at = right.fails_at = left.reads = right.reads = 0;
+    options.state = state;
+    int64_t seen = 0;
+    options.progress = [&](int64_t documents) { seen = documents; };
+    const auto report = VerifyCollection({left, "c"}, {right, "c"}, options, {});
+    ASSERT_TRUE(report) << report.error().ToString();
+    // Differences are looked for in all of it.
+    EXPECT_EQ(left.reads + right.reads, 2 * parts - done);
+    EXPECT_EQ(report->SourceDocuments(), whole.SourceDocuments());
+    EXPECT_EQ(report->TargetDocuments(), whole.TargetDocuments());
+    EXPECT_EQ(report->differences, whole.differences);
+    EXPECT_EQ(report->named.size(), whole.named.size());
+    EXPECT_EQ(report->Unreadable(), 1);
+    if (done > 0) {
+      EXPECT_GT(seen, 0);
+    }
+  }
+}
+
+TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {
+  MemorySource source(10);
+  Fill(source, 0, 30);
+  std::string state;
+  VerifyOptions options{.checksums = true};
+  options.save = [&](const auto& text) {
+    state = text();
+    return Status();
+  };
+  ASSERT_TRUE(VerifyCollection({source, "c"}, {source, "c"}, options, {}));
+  options.state = state;
+  MemorySource other(9);
+  Fill(other, 0, 30);
+  Interrupted left(source);
+  Interrupted right(other);
+  ASSERT_TRUE(VerifyCollection({left, "c"}, {right, "c"}, options, {})->Equal());
+  EXPECT_EQ(left.reads, 0);
+  EXPECT_EQ(right.reads, 4);
+  options.state = "{}";
+  EXPECT_EQ(VerifyCollection({left, "c"}, {right, "c"}, options, {}).error().code, Code::kInvalid);
+}
 
 TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
   const auto plan = ParseTransforms(
