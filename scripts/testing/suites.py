@@ -29,7 +29,8 @@ PRESETS = ["release", "asan", "tsan"]
 # Builds that suites outside CMake use.
 USED_BUILDS = {"web": ["release"], "lint": ["release"], "hashes": ["release", "asan"]}
 
-OTHER_SERVERS = ["opensearch-1.3.20", "elasticsearch-7.17.29", "elasticsearch-8.19.21"]
+OTHER_SERVERS = ["opensearch-1.3.20", "opensearch-3.6.0", "elasticsearch-6.8.23", "elasticsearch-7.17.29",
+                 "elasticsearch-8.19.21"]
 CHECK_FORMAT = r"""find include src tests bench \( -name '*.h' -o -name '*.cc' \) -print0 |
   xargs -0 -n 50 -P 2 clang-format-16 --dry-run -Werror"""
 FUZZ_SECONDS = 15

@@ -122,8 +122,10 @@ void OpenSearchServer::Launch() {
   const std::string original = Home(options_.distribution) + "/config";
   fs::copy(original + "/log4j2.properties", config + "/log4j2.properties");
   CopyJavaOptions(original + "/jvm.options", config + "/jvm.options");
-  std::ofstream(config + "/jvm.options.d/test.options")
-      << "-Xms" << options_.heap_mib << "m\n-Xmx" << options_.heap_mib << "m\n-XX:-UseG1GC\n"
+  // The folder for more options came with Elasticsearch 7.7.
+  const bool is_old = elastic && MajorVersion(options_.distribution) < 7;
+  std::ofstream(config + (is_old ? "/jvm.options" : "/jvm.options.d/test.options"), std::ios::app)
+      << "\n-Xms" << options_.heap_mib << "m\n-Xmx" << options_.heap_mib << "m\n-XX:-UseG1GC\n"
       << "-XX:+UseSerialGC\n"
       << (options_.warm ? "" : kStartFast);
   std::ofstream settings(config + (elastic ? "/elasticsearch.yml" : "/opensearch.yml"));
@@ -131,14 +133,15 @@ void OpenSearchServer::Launch() {
               "node.name: test\n"
               "network.host: 127.0.0.1\n"
               "http.port: "
-           << port_
-           << "\ntransport.port: 0\n"
-              "discovery.type: single-node\n"
+           << port_ << (is_old ? "\ntransport.tcp.port: 0\n" : "\ntransport.port: 0\n")
+           << "discovery.type: single-node\n"
               "cluster.routing.allocation.disk.threshold_enabled: false\n"
               "path.data: "
            << process_->folder() << "/data\npath.logs: " << process_->folder()
            << "/logs\npath.repo: " << RepositoryFolder() << "\n";
   if (elastic) settings << "xpack.security.enabled: false\n";
+  // A whole distribution, with programs that another user may not run.
+  if (is_old) settings << "xpack.ml.enabled: false\n";
   // The serial collector leaves garbage until it needs the room; a circuit breaker would count
   // that.
   if (options_.warm) settings << "indices.breaker.total.use_real_memory: false\n";
