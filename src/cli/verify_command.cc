@@ -215,6 +215,7 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
     MUSTER_ASSIGN(Verified one, VerifyPair(options, context, *source, **target, *transforms, pair,
                                            progress, read, stop));
     read += static_cast<uint64_t>(one.report.SourceDocuments() + one.report.TargetDocuments());
+    progress.Update(read);
     outcome.collections.push_back(std::move(one));
   }
   return outcome;
