@@ -298,7 +298,10 @@ TEST_P(ReadModelContract, OnlyTheFailedEventTakesItsErrorWithIt) {
                       .parked = {{1, "s", 1}, {1, "s", 2}, {1, "other", 1}},
                       .error = "why"}));
   ASSERT_TRUE(model_->SkipParked(kInstance, {1, "s", 2}));
-  for (const ParkedStream& stream : *model_->Parked(kInstance, kSlots)) {
+  const auto parked = model_->Parked(kInstance, kSlots);
+  ASSERT_TRUE(parked);
+  ASSERT_FALSE(parked->empty());
+  for (const ParkedStream& stream : *parked) {
     EXPECT_EQ(stream.error, "why") << stream.stream;
   }
 }
