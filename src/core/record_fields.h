@@ -80,8 +80,9 @@ struct Escaped {
  private:
   static bool Unescape(std::string& text) {
     auto bytes = UnescapeBytes(text);
-    if (bytes) text = *std::move(bytes);
-    return bytes.has_value();
+    if (!bytes) return false;
+    text = *std::move(bytes);
+    return true;
   }
   static bool Unescape(std::vector<std::string>& texts) {
     for (std::string& text : texts) {

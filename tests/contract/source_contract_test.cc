@@ -31,6 +31,15 @@ std::vector<std::string> Sorted(std::vector<std::string> names) {
   return names;
 }
 
+// A server estimates sizes, and may do so anew at any time.
+std::vector<pipeline::Partition> WithoutSizes(std::vector<pipeline::Partition> partitions) {
+  for (pipeline::Partition& partition : partitions) {
+    partition.documents.reset();
+    partition.bytes.reset();
+  }
+  return partitions;
+}
+
 class SourceContract : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -102,7 +111,7 @@ TEST_P(SourceContract, CollectionsAndPartitionsAreTheSameEveryTime) {
   auto again = under_test_->Open();
   EXPECT_EQ(again->Collections().value().front().metadata,
             source_->Collections().value().front().metadata);
-  EXPECT_EQ(again->Partitions(collection_).value(), partitions_);
+  EXPECT_EQ(WithoutSizes(again->Partitions(collection_).value()), WithoutSizes(partitions_));
   for (const pipeline::Partition& partition : partitions_)
     EXPECT_EQ(partition.collection, collection_);
 }

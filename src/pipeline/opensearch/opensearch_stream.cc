@@ -60,7 +60,7 @@ Found ReadFound(ondemand::object fields) {
   return one;
 }
 
-Result<std::vector<Found>> ReadAllFound(std::string answer) {
+Result<std::vector<Found>> ReadAllFound(const std::string& answer) {
   std::vector<Found> all;
   try {
     ondemand::parser parser;
@@ -187,14 +187,14 @@ Result<OpenSearchStream::Copies> OpenSearchStream::LookUp(const OpenSearchBulk& 
       wanted.push_back(std::move(one));
     }
     // By id and in real time: what is not searchable yet is found, too.
-    MUSTER_ASSIGN(net::OpenSearchAnswer answer,
+    MUSTER_ASSIGN(const net::OpenSearchAnswer answer,
                   Send({.method = "POST",
                         .path = "/_mget",
                         .body = ToJsonText({{"docs", std::move(wanted)}}),
                         .writes = false,
                         .max_response_bytes = kMaxAnswerBytes},
                        patience));
-    MUSTER_ASSIGN(std::vector<Found> found, ReadAllFound(std::move(answer.body)));
+    MUSTER_ASSIGN(std::vector<Found> found, ReadAllFound(answer.body));
     if (found.size() != end - begin) {
       return Error{Code::kUnavailable, client_.Place() + " answered for other documents"};
     }

@@ -1,5 +1,7 @@
 #include "muster/plan.h"
 
+#include <algorithm>
+
 #include "core/filled_secrets.h"
 #include "core/secrets.h"
 #include "plan/compile/compile.h"
