@@ -331,7 +331,7 @@ Result<FollowReport> Follow(events::EventLog& log, const FollowOptions& options,
   return Follower(log, options, observer, env, std::move(stop)).Run();
 }
 
-Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& /*env*/) {
+Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& env) {
   MUSTER_ASSIGN(FollowSource source, FollowSource::Open(options));
   FollowLog checkpoints(log, options.name);
   MUSTER_ASSIGN(auto last, checkpoints.Read());
@@ -346,7 +346,7 @@ Result<bool> Unfollow(events::EventLog& log, const FollowOptions& options, Env& 
   }
   last->tables.clear();  // they may be gone
   MUSTER_TRY(source.CheckOwned(*last));
-  MUSTER_TRY(source.Remove());
+  MUSTER_TRY(source.Remove(env));
   last->phase = FollowCheckpoint::Phase::kEnded;
   MUSTER_TRY(checkpoints.Write(*last, {}));
   return true;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <set>
 
 #include "change/table_names.h"
+#include "core/backoff.h"
 #include "core/number.h"
 #include "core/url.h"
 #include "sql/postgres_uri.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxName = 40;  // PostgreSQL's limit for names is 63 bytes
 constexpr int kWithMarks = 140'000;
+constexpr std::chrono::seconds kReaderLeavesWithin{5};
 constexpr std::string_view kOutboxSuffix = "_outbox";
 
 Status CheckOptions(const FollowOptions& options) {
@@ -269,18 +272,24 @@ Result<bool> FollowSource::Exists() {
   return found.rows() > 0;
 }
 
-Status FollowSource::Remove() {
-  MUSTER_ASSIGN(const sql::PgResult slot,
-                Ask("SELECT active_pid FROM pg_replication_slots WHERE slot_name = " +
-                    sql::PgLiteral(Slot())));
-  if (slot.rows() == 1 && !slot.IsNull(0, 0)) {
-    return Error{Code::kConflict,
-                 connection_->Place() + ": slot '" + Slot() + "' is being read, by process " +
-                     std::string(slot.Text(0, 0)) + " of the server",
-                 "stop 'muster events follow' first"};
-  }
-  if (slot.rows() == 1) {
-    MUSTER_TRY(Ask("SELECT pg_drop_replication_slot(" + sql::PgLiteral(Slot()) + ")", true));
+Status FollowSource::Remove(Env& env) {
+  // A follower that has just ended keeps the slot until the server has noticed.
+  const MonoTime deadline = env.MonoNow() + kReaderLeavesWithin;
+  for (Backoff backoff(env);;) {
+    MUSTER_ASSIGN(const sql::PgResult slot,
+                  Ask("SELECT active_pid FROM pg_replication_slots WHERE slot_name = " +
+                      sql::PgLiteral(Slot())));
+    if (slot.rows() == 0) break;
+    if (slot.IsNull(0, 0)) {
+      MUSTER_TRY(Ask("SELECT pg_drop_replication_slot(" + sql::PgLiteral(Slot()) + ")", true));
+      break;
+    }
+    if (!backoff.PauseBefore(deadline)) {
+      return Error{Code::kConflict,
+                   connection_->Place() + ": slot '" + Slot() + "' is being read, by process " +
+                       std::string(slot.Text(0, 0)) + " of the server",
+                   "stop 'muster events follow' first"};
+    }
   }
   for (const std::string& name : Publications()) {
     MUSTER_TRY(Ask("DROP PUBLICATION IF EXISTS " + sql::PgIdentifier(name), true));

@@ -57,8 +57,8 @@ class FollowSource {
   // Whether there is a slot or a publication.
   Result<bool> Exists();
 
-  // Removes the slot and the publications.
-  Status Remove();
+  // Removes the slot and the publications. kConflict: the slot is still being read.
+  Status Remove(Env& env);
 
  private:
   FollowSource(FollowOptions options, std::string uri)

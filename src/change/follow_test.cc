@@ -433,6 +433,22 @@ TEST_F(FollowTest, UnfollowRemovesEverythingAndCanBeRepeated) {
   }
 }
 
+TEST_F(FollowTest, UnfollowRefusesWhileAFollowerReads) {
+  FollowOptions options = Options();
+  options.once = false;
+  Waiting waiting;
+  std::stop_source stop;
+  Result<FollowReport> report = FollowReport{};
+  std::jthread follower(
+      [&] { report = Follow(*log_, options, waiting, RealEnv(), stop.get_token()); });
+  EXPECT_TRUE(testing::Await([&] { return waiting.started.load(); }));
+  EXPECT_EQ(Unfollow(*log_, Options(), RealEnv()).error().code, Code::kConflict);
+  stop.request_stop();
+  follower.join();
+  EXPECT_TRUE(report) << report.error().ToString();
+  EXPECT_TRUE(Unfollow(*log_, Options(), RealEnv()).value());
+}
+
 TEST_F(FollowTest, StopBeforeTheEndIsReported) {
   std::stop_source stop;
   stop.request_stop();
