@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -144,7 +145,11 @@ Status AppendLines(std::istream& in, Batch& batch) {
     if (Status fits = events::CheckAppends({&append, 1}); !fits) return fits.error().Within(origin);
     MUSTER_TRY(batch.Add(std::move(append), number));
   }
-  return batch.Flush();
+  MUSTER_TRY(batch.Flush());
+  // A stream on standard input does not tell an error from the end.
+  if (std::ferror(stdin) == 0) return {};
+  return Error{Code::kUnavailable, "the input cannot be read to its end",
+               "check where it comes from"};
 }
 
 // Says where to resume: earlier lines would be appended twice.

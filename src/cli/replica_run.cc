@@ -115,6 +115,10 @@ class ReplicaRun {
     const MutexLock lock(mutex_);
     if (failure_) return *failure_;
     if (!options_.until_caught_up) return kDone;
+    if (!is_caught_up_) {
+      return Error{Code::kCancelled, "stopped before set " + open.file.options.set + " caught up",
+                   "the same command continues"};
+    }
     if (context_.json) {
       context_.out << ToJsonText(Json{{"set", open.file.options.set},
                                       {"handled", handled_},
@@ -196,7 +200,8 @@ class ReplicaRun {
         whole &= instance.slots.size() == static_cast<size_t>(open.log->slots());
       }
       progress_->Update(static_cast<uint64_t>(handled_), static_cast<uint64_t>(handled_ + left));
-      if (options_.until_caught_up && whole && left == 0) stop_.request_stop();
+      is_caught_up_ = whole && left == 0;
+      if (options_.until_caught_up && is_caught_up_) stop_.request_stop();
     }
   }
 
@@ -205,6 +210,7 @@ class ReplicaRun {
   std::stop_source stop_;
   std::optional<Progress> progress_;
   bool knows_earlier_ = false;  // how many events were handled before
+  bool is_caught_up_ = false;   // at the last look
   int64_t handled_ = 0;         // events, at the last look
   int64_t parked_ = 0;
   Mutex mutex_;

@@ -127,9 +127,13 @@ class RunCommand {
     }
     const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
     MUSTER_ASSIGN(const RunState run, engine_->Drain(id_, say, signals_.Token()));
-    MUSTER_TRY(Report(run));
-    // It may have ended before.
-    return run.status == RunStatus::kFailed ? kFailed : kDone;
+    if (run.status == RunStatus::kInProgress) {
+      return Error{Code::kCancelled, "stopped before migration '" + id_ + "' was drained",
+                   "its process drains it; 'muster watch " + id_ + "' follows it"};
+    }
+    MUSTER_ASSIGN(const int code, Report(run));
+    // It may have ended in another way before.
+    return run.status == RunStatus::kCancelled ? kDone : code;
   }
 
   Result<int> ShowStatus() {

@@ -114,8 +114,12 @@ class SnapshotCreation {
     if (info->IsRunning()) {
       MUSTER_ASSIGN(info, Follow(*std::move(info)));
     }
-    Report(*info, MissingIn(info->indices, wanted));
-    if (info->state == "SUCCESS") return kDone;
+    const std::vector<NotInSnapshot> missing = MissingIn(info->indices, wanted, options_.indices);
+    Report(*info, missing);
+    if (info->state == "SUCCESS") {
+      const bool is_whole = std::ranges::none_of(missing, &NotInSnapshot::is_needed);
+      return is_whole ? kDone : kDoneWithRejects;
+    }
     if (is_old) return NotComplete(*info);
     return info->state == "PARTIAL" ? kDoneWithRejects : kFailed;
   }
@@ -252,8 +256,8 @@ class SnapshotCreation {
                 {"failures", std::move(failures)}};
       if (!info.reason.empty()) json["reason"] = info.reason;
       json["left_out"] = Json::array();
-      for (const auto& [index, reason] : missing) {
-        json["left_out"].push_back({{"index", index}, {"reason", reason}});
+      for (const NotInSnapshot& one : missing) {
+        json["left_out"].push_back({{"index", one.index}, {"reason", one.reason}});
       }
       context_.out << ToJsonText(json) << '\n';
       return;
@@ -264,8 +268,8 @@ class SnapshotCreation {
     }
     if (existed_) context_.out << "Snapshot '" << options_.name << "' was there already\n";
     PrintTables(info);
-    for (const auto& [index, reason] : missing) {
-      context_.out << "Not in the snapshot: " << index << " (" << reason << ")\n";
+    for (const NotInSnapshot& one : missing) {
+      context_.out << "Not in the snapshot: " << one.index << " (" << one.reason << ")\n";
     }
   }
 

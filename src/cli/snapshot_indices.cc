@@ -14,6 +14,11 @@ Error OtherIndices(const std::string& snapshot, const std::string& why) {
                "choose another name for the snapshot, or delete that one"};
 }
 
+// Of the system's own, clusters decide what belongs to a snapshot of everything.
+bool IsNeeded(const std::string& index, const std::vector<std::string>& patterns) {
+  return !patterns.empty() || !index.starts_with('.');
+}
+
 }  // namespace
 
 Result<SnapshotIndices> SnapshotIndices::Of(net::OpenSearchClient& client,
@@ -37,31 +42,27 @@ Result<SnapshotIndices> SnapshotIndices::Of(net::OpenSearchClient& client,
 }
 
 std::vector<NotInSnapshot> MissingIn(const std::vector<std::string>& has,
-                                     const SnapshotIndices& wanted) {
+                                     const SnapshotIndices& wanted,
+                                     const std::vector<std::string>& patterns) {
   const std::set<std::string> there(has.begin(), has.end());
   std::vector<NotInSnapshot> missing;
-  for (const std::string& name : wanted.closed) {
-    if (!there.contains(name)) missing.push_back({name, "closed: open it first"});
-  }
-  for (const std::string& name : wanted.open) {
-    if (!there.contains(name)) missing.push_back({name, "left out by the cluster"});
-  }
+  const auto add = [&](const std::set<std::string>& names, const char* reason) {
+    for (const std::string& name : names) {
+      if (!there.contains(name)) missing.push_back({name, reason, IsNeeded(name, patterns)});
+    }
+  };
+  add(wanted.closed, "closed: open it first");
+  add(wanted.open, "left out by the cluster");
   return missing;
 }
 
 Status CheckSameIndices(net::OpenSearchClient& client, const std::string& snapshot,
                         const std::vector<std::string>& has, const SnapshotIndices& wanted,
                         const std::vector<std::string>& patterns, std::stop_token stop) {
-  const std::set<std::string> there(has.begin(), has.end());
-  for (const auto& some : {wanted.open, wanted.closed}) {
-    for (const std::string& name : some) {
-      // Of the system's own, clusters decide what belongs to a snapshot of everything.
-      const bool is_needed = !patterns.empty() || !name.starts_with('.');
-      if (is_needed && !there.contains(name)) {
-        return OtherIndices(snapshot, "without index " + name);
-      }
-    }
+  for (const NotInSnapshot& one : MissingIn(has, wanted, patterns)) {
+    if (one.is_needed) return OtherIndices(snapshot, "without index " + one.index);
   }
+  const std::set<std::string> there(has.begin(), has.end());
   const auto is_extra = [&](const std::string& name) { return !wanted.Contains(name); };
   if (patterns.empty() || std::none_of(there.begin(), there.end(), is_extra)) return {};
   // What was deleted since may have been selected then.

@@ -30,11 +30,13 @@ struct SnapshotIndices {
 struct NotInSnapshot {
   std::string index;
   std::string reason;
+  bool is_needed = true;  // not the system's own, of which clusters decide what belongs to it
 };
 
-// Those of `wanted` that a finished snapshot of the indices `has` lacks.
+// Those of `wanted`, which `patterns` select, that a finished snapshot of the indices `has` lacks.
 std::vector<NotInSnapshot> MissingIn(const std::vector<std::string>& has,
-                                     const SnapshotIndices& wanted);
+                                     const SnapshotIndices& wanted,
+                                     const std::vector<std::string>& patterns);
 
 // kConflict: a snapshot of that name exists with other indices than `wanted`, which `patterns`
 // select.

@@ -97,9 +97,25 @@ class StatesRun {
   Result<int> Work() {
     MUSTER_ASSIGN(const Opened opened, Open());
     const StopOnSignals signals;
-    MUSTER_TRY(WorkInThreads(*opened.states, options_.threads, signals.Token(),
-                             options_.arguments.empty() ? "" : argument()));
-    return kDone;
+    if (options_.arguments.empty()) {
+      MUSTER_TRY(WorkInThreads(*opened.states, options_.threads, signals.Token(), ""));
+      return kDone;
+    }
+    MUSTER_TRY(WorkInThreads(*opened.states, options_.threads, signals.Token(), argument()));
+    MUSTER_ASSIGN(const states::Execution ended, Find(*opened.states));
+    if (ended.status == states::ExecutionStatus::kRunning) {
+      return Error{Code::kCancelled, "stopped before execution '" + argument() + "' ended",
+                   "the same command continues it"};
+    }
+    return ended.status == states::ExecutionStatus::kSucceeded ? kDone : kFailed;
+  }
+
+  // The named execution.
+  Result<states::Execution> Find(states::States& states) {
+    MUSTER_ASSIGN(auto execution, states.Find(argument()));
+    if (execution) return *std::move(execution);
+    return Error{Code::kNotFound, "no execution '" + argument() + "'",
+                 "'muster states list' shows the existing ones"};
   }
 
   static Json ToJson(const states::Execution& execution) {
@@ -155,11 +171,8 @@ class StatesRun {
 
   Result<int> Show() {
     MUSTER_ASSIGN(const Opened opened, Open());
-    MUSTER_ASSIGN(const auto execution, opened.states->Find(argument()));
-    if (!execution)
-      return Error{Code::kNotFound, "there is no execution '" + argument() + "'",
-                   "'muster states list' shows the existing ones"};
-    const Json json = ToJson(*execution);
+    MUSTER_ASSIGN(const states::Execution execution, Find(*opened.states));
+    const Json json = ToJson(execution);
     if (context_.json) {
       context_.out << ToJsonText(json) << '\n';
       return kDone;

@@ -177,6 +177,7 @@ Status StatesFiles::TestFile(const std::string& path, states::JsonataEngine* jso
       context_.out << "FAILED " << origin << ": " << result->name << '\n' << result->difference;
     }
   }
+  if (file.bad()) return Error{Code::kInvalid, path + ": cannot be read"};
   return {};
 }
 

@@ -163,8 +163,9 @@ class WorkCommand {
       if (!done && (!options_.all || done.error().code != Code::kConflict)) return done.error();
       retried += done ? 1 : 0;
     }
-    return Say(std::to_string(retried) +
-               (retried == 1 ? " item is open again" : " items are open again"));
+    MUSTER_TRY(Say(std::to_string(retried) +
+                   (retried == 1 ? " item is open again" : " items are open again")));
+    return retried == 0 ? kNothingToDo : kDone;
   }
 
   Result<int> Release() {
@@ -217,8 +218,8 @@ class WorkCommand {
     } else {
       Print(report);
     }
-    if (report.counts.read == 0) return kNothingToDo;
-    return report.IsAll() ? kDone : kDoneWithRejects;
+    if (!report.IsAll()) return kDoneWithRejects;
+    return report.counts.read == 0 ? kNothingToDo : kDone;
   }
 
  private:

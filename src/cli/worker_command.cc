@@ -99,15 +99,18 @@ class WorkerCommand {
     follower = {};
     progress.Note("");  // the last look was seconds ago: the report has the final state
     progress.Finish();
+    const auto totals = work::ReadTotals(*store, worker.run.name);
     if (report || tally.items() > 0) {
       Print(worker, tally, report ? *report : work::WorkerReport(), flow->dead_letters_path(),
-            report && Failed(tally) == 0 ? RunRest() : RestOf(*store, worker.run.name, !report));
+            RestOf(totals, !report));
     }
     if (!report) return report.error();
     if (!report->quarantined.empty()) return kFailed;
     if (!report->all_done) return kInterrupted;
     if (before && before->finished && tally.items() == 0) return kNothingToDo;
-    return Failed(tally) > 0 ? kDoneWithRejects : kDone;
+    // The migration is done, so what others could not migrate counts as well.
+    MUSTER_TRY(totals);
+    return totals->counts.failed > 0 ? kDoneWithRejects : kDone;
   }
 
  private:
@@ -156,15 +159,16 @@ class WorkerCommand {
     return failed;
   }
 
-  // What only the store knows: why documents of the run have failed, and how far it is.
+  // What only the store knows: which documents of the run have failed, and how far it is.
   struct RunRest {
+    int64_t failed = 0;
     std::vector<work::FailureReason> reasons = {};
     std::string words = "others continue with the rest";
   };
 
-  static RunRest RestOf(store::Store& store, const std::string& run, bool by_error) {
+  static RunRest RestOf(const Result<work::RunTotals>& totals, bool by_error) {
     RunRest rest;
-    const auto totals = work::ReadTotals(store, run);
+    if (totals) rest.failed = totals->counts.failed;
     if (totals) rest.reasons = totals->reasons;
     if (totals && by_error && totals->items == 0) {
       rest.words = "the run has no items";
@@ -214,8 +218,14 @@ class WorkerCommand {
                  << (tally.items() == 1 ? " item; " : " items; ")
                  << (report.all_done ? "all items of the run are done or quarantined\n"
                                      : rest.words + "\n");
-    if (Failed(tally) > 0) {
+    const int64_t failed = Failed(tally);
+    if (failed > 0) {
       context_.out << "Documents that could not be migrated are in " << dead_letters << '\n';
+    }
+    if (rest.failed > failed) {
+      context_.out << "Of the run, " << rest.failed
+                   << (rest.failed == 1 ? " document" : " documents") << " could not be migrated"
+                   << ": see the dead letters of the other workers, too\n";
     }
     for (const std::string& item : report.quarantined) {
       context_.out << "Quarantined: " << item << "; see: muster work show " << item << '\n';

@@ -107,6 +107,27 @@ TEST_F(ReplicaCommand, KilledLastWorkerIsShownAsDead) {
   EXPECT_EQ(outcome.out, "dead\n") << outcome.err;
 }
 
+// Its command is missing.
+TEST_F(ReplicaCommand, StopBeforeTheEndIsNotCaughtUp) {
+  std::ofstream(folder_ / "set.yaml") << R"(
+set: notes
+store: sqlite:store.db
+events: sqlite:log.db
+read_model: sqlite:read.db
+projections:
+  notes: {exec: [./handler], timeout: 5s}
+)";
+  Append(3);
+  const Outcome outcome =
+      Shell("muster=" MUSTER_PROGRAM
+            "; $muster replica run set.yaml --until-caught-up --progress=none 2> err & worker=$!\n"
+            "n=0; until $muster replica status set.yaml | grep -q 'cannot start'; do\n"
+            "  n=$((n + 1)); [ $n -lt 300 ] || exit 99; sleep 0.1; done\n"
+            "kill $worker; wait $worker; code=$?; grep -o 'stopped before.*' err; exit $code");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_EQ(outcome.out, "stopped before set notes caught up\n");
+}
+
 // A worker whose command is missing at first.
 TEST_F(ReplicaCommand, ResolvedErrorsAreNotShown) {
   std::ofstream(folder_ / "set.yaml") << R"(

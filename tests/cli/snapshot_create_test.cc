@@ -289,11 +289,23 @@ TEST(SnapshotCreateOnFailures, ClosedIndicesAreAskedForAndNamedIfTheyAreMissing)
   FakeCluster cluster;
   cluster.indices = R"({"a":{},"b":{"settings":{"index":{"verified_before_close":"true"}}}})";
   const Outcome outcome = cluster.Create();
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_TRUE(Has(outcome.out, "Not in the snapshot: b (closed")) << outcome.out;
   ASSERT_EQ(cluster.Writes().size(), 1U);
   EXPECT_EQ(ParseJson(cluster.Writes()[0].body, "body").value()["indices"],
             Json::array({"*", "b"}));
+}
+
+TEST(SnapshotCreateOnFailures, AnIndexThatTheClusterLeavesOutIsNotSuccess) {
+  FakeCluster cluster;
+  cluster.selected = R"({"a":{},".own":{}})";
+  const Outcome outcome = cluster.Create("/repo", {"--index", "a", "--index", ".own"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_TRUE(Has(outcome.out, "Not in the snapshot: .own (left out")) << outcome.out;
+  // Of everything, the cluster decides which of the system's own are a part.
+  FakeCluster all;
+  all.indices = R"({"a":{},".own":{}})";
+  EXPECT_EQ(all.Create().exit_code, 0);
 }
 
 TEST(SnapshotCreateOnFailures, ALocationHasOneName) {
