@@ -1,11 +1,11 @@
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
+#include "core/file_output.h"
 #include "core/json.h"
 #include "muster/executors.h"
 #include "muster/plan.h"
@@ -139,7 +139,7 @@ class PlanRun {
       context_.out << drawn;
       return kDone;
     }
-    MUSTER_TRY(WriteFile(options_.out, drawn));
+    MUSTER_TRY(ReplaceFile(options_.out, drawn));
     return kDone;
   }
 
@@ -154,7 +154,7 @@ class PlanRun {
       if (options_.out.empty()) {
         context_.out << text;
       } else {
-        MUSTER_TRY(WriteFile(options_.out, text));
+        MUSTER_TRY(ReplaceFile(options_.out, text));
       }
       return kDone;
     }
@@ -171,7 +171,7 @@ class PlanRun {
     Json names = Json::array();
     for (const auto& [name, text] : files) {
       const std::string path = options_.out + "/" + name;
-      MUSTER_TRY(WriteFile(path, text));
+      MUSTER_TRY(ReplaceFile(path, text));
       names.push_back(path);
       if (!context_.json) context_.out << path << '\n';
     }
@@ -213,15 +213,6 @@ class PlanRun {
       table.Print(context_.out, context_.color);
     }
     return differences.empty() ? kDone : kNothingToDo;
-  }
-
-  static Status WriteFile(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (file) return {};
-    return Error{Code::kFull, path + ": cannot be written",
-                 "check that its folder exists and the disk has space"};
   }
 
   const PlanCommandOptions& options_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/file_output.h"
 #include "support/temporary_folder.h"
 
@@ -25,6 +27,25 @@ TEST(ReadFile, ErrorsHavePathAndReason) {
   EXPECT_EQ(missing.error().code, Code::kInvalid);
   EXPECT_EQ(missing.error().message, "cannot read /nonexistent/muster: No such file or directory");
   EXPECT_EQ(ReadFile("/", 10).error().message, "cannot read /: Is a directory");
+}
+
+TEST(ReplaceFile, FailureLeavesTheFileAsItWas) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.Write("file", "before");
+  std::filesystem::create_directory(path + ".new");  // where it would be written
+  EXPECT_FALSE(ReplaceFile(path, "after"));
+  EXPECT_EQ(ReadFile(path, 10).value(), "before");
+  std::filesystem::remove(path + ".new");
+  EXPECT_TRUE(ReplaceFile(path, "after"));
+  EXPECT_EQ(ReadFile(path, 10).value(), "after");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST(ReplaceFile, DevicesAreWrittenToDirectly) {
+  EXPECT_TRUE(ReplaceFile("/dev/null", "gone"));
+  EXPECT_EQ(ReplaceFile("/dev/full", "more").error().code, Code::kFull);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_EQ(ReplaceFile("/", "text").error().code, Code::kPermission);
 }
 
 TEST(SafeFileName, AnyTextBecomesOneName) {

@@ -1,6 +1,5 @@
 #include "serve/access.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/file_output.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 
@@ -40,20 +40,15 @@ Status CreateTokens(const std::string& path) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const std::string fresh = path + "." + std::to_string(getpid());
-  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) {
-    return Error{Code::kInvalid, "cannot create " + path + ": " + std::strerror(errno),
-                 "name another file with --token-file"};
-  }
-  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(file);
+  Status created = ReplaceFile(fresh, text, FileAccess::kOwner);
   // Fails if the file exists: two servers that start together share one set of tokens.
-  const bool linked = written && link(fresh.c_str(), path.c_str()) == 0;
-  const int reason = errno;
+  if (created && link(fresh.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    created = FileError("create", path, errno);
+  }
   unlink(fresh.c_str());
-  if (linked || (written && reason == EEXIST)) return {};
-  return Error{Code::kInvalid, "cannot create " + path + ": " + std::strerror(reason),
-               "name another file with --token-file"};
+  if (created) created = SyncFolderOf(path);
+  if (created) return {};
+  return Error{Code::kInvalid, created.error().message, "name another file with --token-file"};
 }
 
 std::optional<std::string_view> BearerOf(const WebRequest& request) {
