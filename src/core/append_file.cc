@@ -65,12 +65,7 @@ Status AppendFile::Append(std::string_view line, const std::function<bool()>& un
   const LongLockGuard threads(threads_);
   if (sync_failed_) MUSTER_TRY(Recover());
   if (unsynced_.size() + line.size() > kMaxUnsynced) MUSTER_TRY(SyncFile());
-  for (int tries = 0; tries < kMaxReopens; ++tries) {
-    MUSTER_TRY(OpenIfNeeded());
-    Lock lock(calls_, fd_);
-    MUSTER_TRY(lock.Take(path_));
-    // The file may have been moved while we waited for the lock.
-    if (!IsAtItsPath()) continue;
+  return Locked([&]() -> Status {
     std::string whole(line);
     whole += '\n';
     if (!is_regular_) return WriteAll(whole);
@@ -78,6 +73,24 @@ Status AppendFile::Append(std::string_view line, const std::function<bool()>& un
     // Also for a skipped line: the existing one may not be durable yet.
     unsynced_ += whole;
     return {};
+  });
+}
+
+Status AppendFile::WhileLocked(const std::function<void()>& act) {
+  const LongLockGuard threads(threads_);
+  return Locked([&]() -> Status {
+    if (is_regular_) act();
+    return {};
+  });
+}
+
+Status AppendFile::Locked(const std::function<Status()>& act) {
+  for (int tries = 0; tries < kMaxReopens; ++tries) {
+    MUSTER_TRY(OpenIfNeeded());
+    Lock lock(calls_, fd_);
+    MUSTER_TRY(lock.Take(path_));
+    // The file may have been moved while we waited for the lock.
+    if (IsAtItsPath()) return act();
   }
   return Error{Code::kUnavailable, path_ + " keeps being replaced by another process"};
 }

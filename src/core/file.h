@@ -57,10 +57,14 @@ class AppendFile {
   // appends them again before anything else.
   Status Sync();
 
+  // Calls `act` while a regular file is locked: to move it away, say.
+  Status WhileLocked(const std::function<void()>& act);
+
   const std::string& path() const { return path_; }
 
  private:
   class Lock;
+  Status Locked(const std::function<Status()>& act);
   Status Open();
   Status OpenIfNeeded();
   bool IsAtItsPath() const;

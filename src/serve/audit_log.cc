@@ -1,12 +1,8 @@
 #include "serve/audit_log.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -23,10 +19,9 @@ constexpr std::chrono::minutes kMinute{1};
 constexpr size_t kMaxWaiting = 1'000;
 constexpr RecordFormat kFormat{"audit log", 1};  // of a line; nothing here reads them back
 
-Error LastError(const std::string& path) {
-  const bool full = errno == ENOSPC || errno == EDQUOT;
-  return Error{full ? Code::kFull : Code::kUnavailable,
-               "action refused: cannot write the audit log " + path + ": " + std::strerror(errno),
+Error Refused(const Error& why) {
+  return Error{why.code == Code::kFull ? Code::kFull : Code::kUnavailable,
+               "action refused: it cannot be logged: " + why.message,
                "name another file with --audit-log"};
 }
 
@@ -36,6 +31,7 @@ AuditLog::~AuditLog() {
   const MutexLock lock(mutex_);
   CountLeftOut();
   if (!waiting_.empty()) static_cast<void>(Write());
+  static_cast<void>(file_.Sync());
 }
 
 Status AuditLog::Add(const std::string& actor, const std::string& action,
@@ -49,7 +45,7 @@ Status AuditLog::Add(const std::string& actor, const std::string& action,
   Status written = Write();
   if (written) return {};
   if (written.error().code != Code::kFull) {
-    waiting_.pop_back();
+    if (!waiting_.empty()) waiting_.pop_back();
     return written;
   }
   Log(Level::kError, "the disk is full: not in the audit log yet", {{"entry", line}});
@@ -91,7 +87,7 @@ std::string AuditLog::LineOf(const std::string& actor, const std::string& action
              {"action", Cut(action)},
              {"outcome", outcome}};
   for (const auto& [name, value] : details.items()) entry[name] = Cut(value);
-  return Redact(ToJsonText(entry)) + "\n";
+  return Redact(ToJsonText(entry));
 }
 
 // Redacted first: half a secret would not be recognised.
@@ -103,49 +99,38 @@ Json AuditLog::Cut(const Json& value) const {
   return text + "…";
 }
 
-// Writes all waiting lines, or none. Opens the file each time: another process, or an operator, may
-// have moved it.
+// Appends all waiting lines, or none.
 Status AuditLog::Write() {
   std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return LastError(path_);
-  Status written = flock(file, LOCK_EX) == 0 ? WriteTo(file) : LastError(path_);
-  close(file);
-  if (written) waiting_.clear();
-  return written;
-}
-
-Status AuditLog::WriteTo(int file) {
-  struct stat before {};
-  if (fstat(file, &before) != 0) return LastError(path_);
+  std::filesystem::create_directories(std::filesystem::path(file_.path()).parent_path(), ignored);
   std::string lines;
-  for (const std::string& line : waiting_) lines += line;
-  const ssize_t written = write(file, lines.data(), lines.size());
-  if (written == static_cast<ssize_t>(lines.size()) && fdatasync(file) == 0) {
-    if (before.st_size + written >= limits_.file_bytes) Rotate(file);
-    return {};
+  for (const std::string& line : waiting_) lines += (lines.empty() ? "" : "\n") + line;
+  if (const Status added = file_.Append(lines); !added) return Refused(added.error());
+  // Those that are not durable yet are remembered by the file.
+  waiting_.clear();
+  if (const Status synced = file_.Sync(); !synced) return Refused(synced.error());
+  if (!IsFull()) return {};
+  // Only one process moves it.
+  const Status rotated = file_.WhileLocked([this] {
+    if (IsFull()) Rotate();
+  });
+  if (!rotated) {
+    Log(Level::kWarning, "the audit log is not rotated", {{"error", rotated.error().message}});
   }
-  // A short write means that the disk is full.
-  if (written >= 0 && written < static_cast<ssize_t>(lines.size())) errno = ENOSPC;
-  Error error = LastError(path_);
-  // The next line must not be appended to half of this one.
-  if (written > 0 && ftruncate(file, before.st_size) != 0)
-    Log(Level::kWarning, "the audit log has half a line", {{"file", path_}});
-  return error;
+  return {};
 }
 
-// The file is locked, so that only one process moves it.
-void AuditLog::Rotate(int file) {
-  struct stat mine {};
-  struct stat there {};
-  const bool same = fstat(file, &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
-                    mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
-  if (!same) return;
-  const auto name = [&](int number) { return path_ + "." + std::to_string(number); };
+bool AuditLog::IsFull() const {
+  struct stat info {};
+  return stat(file_.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         info.st_size >= limits_.file_bytes;
+}
+
+void AuditLog::Rotate() {
+  const auto name = [&](int number) { return file_.path() + "." + std::to_string(number); };
   for (int number = limits_.kept_files - 1; number > 0; --number)
     static_cast<void>(rename(name(number).c_str(), name(number + 1).c_str()));
-  static_cast<void>(rename(path_.c_str(), name(1).c_str()));
+  static_cast<void>(rename(file_.path().c_str(), name(1).c_str()));
 }
 
 }  // namespace muster::serve

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/mutex.h"
 #include "muster/env.h"
@@ -27,13 +28,14 @@ struct AuditLimits {
 class AuditLog {
  public:
   AuditLog(std::string path, Env& env, AuditLimits limits = {})
-      : path_(std::move(path)), env_(env), limits_(limits) {}
+      : env_(env), limits_(limits), file_(std::move(path)) {}
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
   // {"at", "actor", "action", "outcome", …details}. On disk when it returns, unless that is full.
-  // kUnavailable: the file cannot be written for another reason; the action must not be done.
+  // kUnavailable: the file cannot be written for another reason; the action must not be done,
+  // although its line may still appear.
   Status Add(const std::string& actor, const std::string& action, const std::string& outcome,
              const Json& details);
 
@@ -54,12 +56,12 @@ class AuditLog {
   Json Cut(const Json& value) const;
   void CountLeftOut() REQUIRES(mutex_);
   Status Write() REQUIRES(mutex_);
-  Status WriteTo(int file) REQUIRES(mutex_);
-  void Rotate(int file);
+  bool IsFull() const;
+  void Rotate();
 
-  const std::string path_;
   Env& env_;
   const AuditLimits limits_;
+  AppendFile file_;
   Mutex mutex_;
   std::map<std::string, Refusals> refusals_ GUARDED_BY(mutex_);  // by role
   std::deque<std::string> waiting_ GUARDED_BY(mutex_);  // lines that are not in the file yet

@@ -1,6 +1,5 @@
 #include "serve/sessions.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -87,28 +86,29 @@ std::chrono::milliseconds Sessions::Age(const Session& session) const {
 void Sessions::End(const Session& session) {
   // Another page may have been given a younger cookie a moment ago.
   const WallTime now = env_.WallNow();
-  const MutexLock lock(mutex_);
-  if (!ended_.emplace(session.id, now).second) return;
-  const std::string line = session.id + " " + TextOf(now) + "\n";
-  const int file = open(ended_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  const bool written =
-      file >= 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  if (file >= 0) close(file);
-  if (!written)
-    Log(Level::kWarning, "a logout will not survive a restart", {{"file", ended_file_}});
+  {
+    const MutexLock lock(mutex_);
+    if (!ended_.emplace(session.id, now).second) return;
+  }
+  Status written = ended_file_.Append(session.id + " " + TextOf(now));
+  if (written) written = ended_file_.Sync();
+  if (!written) {
+    Log(Level::kWarning, "a logout will not survive a restart",
+        {{"error", written.error().message}});
+  }
 }
 
 // The file goes when all in it have expired: there are few, and no other process has this port.
 void Sessions::ReadEnded() {
-  std::ifstream in(ended_file_);
-  std::string id;
-  std::string issued;
-  while (in >> id >> issued) {
-    const auto time = TimeOf(issued);
-    if (time && env_.WallNow() - *time < kLife) ended_[id] = *time;
+  std::ifstream in(ended_file_.path());
+  for (std::string line; std::getline(in, line);) {
+    const size_t space = line.find(' ');
+    if (space == line.npos) continue;  // torn
+    const auto time = TimeOf(std::string_view(line).substr(space + 1));
+    if (time && env_.WallNow() - *time < kLife) ended_[line.substr(0, space)] = *time;
   }
   in.close();
-  if (ended_.empty()) unlink(ended_file_.c_str());
+  if (ended_.empty()) unlink(ended_file_.path().c_str());
 }
 
 }  // namespace muster::serve

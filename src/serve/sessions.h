@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/file.h"
 #include "core/mutex.h"
 #include "muster/env.h"
 
@@ -61,7 +62,7 @@ class Sessions {
 
   const Tokens tokens_;
   const int port_;
-  const std::string ended_file_;
+  AppendFile ended_file_;
   Env& env_;
   mutable Mutex mutex_;
   // By id: when the last cookie was issued.

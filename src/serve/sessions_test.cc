@@ -79,5 +79,13 @@ TEST_F(SessionsTest, EndedSessionInvalidatesAllItsCookies) {
   EXPECT_FALSE(folder_.Has("ended"));
 }
 
+TEST_F(SessionsTest, TornLineHidesNoEndedSession) {
+  const Session session = sessions_->Begin(Role::kOperator);
+  folder_.Write("ended", "torn");
+  sessions_->End(session);
+  const auto restarted = Open();
+  EXPECT_FALSE(restarted->Find(restarted->ValueOf(session)));
+}
+
 }  // namespace
 }  // namespace muster::serve
