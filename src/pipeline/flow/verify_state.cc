@@ -1,108 +1,120 @@
 #include "pipeline/flow/verify_state.h"
 
+#include <utility>
+
 #include "core/escape_bytes.h"
 #include "core/json.h"
-#include "core/json_fields.h"
+#include "core/record_fields.h"
 
 namespace muster::pipeline {
 namespace {
 
-constexpr int kFormat = 1;
-constexpr size_t kMaxBytes = size_t{1} << 30;
+constexpr RecordFormat kFormat{"verify state", 1};
+constexpr char kWhat[] = "the progress of a comparison";
 
-Json DoneJson(const VerifySideState::Done& done) {
-  const Partition& of = done.count.partition;
-  return Json{{"collection", EscapeBytes(of.collection)},
-              {"shard", of.shard},
-              {"part", EscapeBytes(of.part)},
-              {"begin", EscapeBytes(of.begin)},
-              {"end", EscapeBytes(of.end)},
-              {"follows", of.follows},
-              {"mark", EscapeBytes(of.mark)},
-              {"documents", done.count.documents},
-              {"unreadable", done.count.unreadable},
-              {"read", done.read}};
+using Done = VerifySideState::Done;
+
+template <auto kMember>
+constexpr auto kPartition = [](auto& done) -> auto& { return done.count.partition.*kMember; };
+template <auto kMember>
+constexpr auto kCount = [](auto& done) -> auto& { return done.count.*kMember; };
+
+constexpr RecordFields<Done, 10> kDoneFields{{
+    Required<Done, kPartition<&Partition::collection>, Escaped>("collection"),
+    Required<Done, kPartition<&Partition::shard>>("shard"),
+    Required<Done, kPartition<&Partition::part>, Escaped>("part"),
+    Required<Done, kPartition<&Partition::begin>, Escaped>("begin"),
+    Required<Done, kPartition<&Partition::end>, Escaped>("end"),
+    Required<Done, kPartition<&Partition::follows>>("follows"),
+    Required<Done, kPartition<&Partition::mark>, Escaped>("mark"),
+    Required<Done, kCount<&VerifyReport::Count::documents>>("documents"),
+    Required<Done, kCount<&VerifyReport::Count::unreadable>>("unreadable"),
+    Required<Done, &Done::read>("read"),
+}};
+
+void PutDone(const VerifySideState& side, Json& json, std::string_view name) {
+  json[name] = Json::array();
+  for (const Done& one : side.done) json[name].push_back(Nested<kDoneFields>::Write(one));
+}
+void TakeDone(JsonFields& fields, VerifySideState& side, std::string_view name) {
+  std::vector<Json> list;
+  fields.Need(name, list);
+  for (Json& one : list) {
+    JsonFields members(std::move(one));
+    ReadMembers(kDoneFields, members, side.done.emplace_back());
+    if (!members.good()) return fields.Mistake("in 'done' " + members.mistake());
+  }
 }
 
-Json SideJson(const VerifySideState& side) {
-  Json json{{"done", Json::array()}, {"buckets", Json::array()}, {"unreadable", Json::array()}};
-  for (const VerifySideState::Done& one : side.done) json["done"].push_back(DoneJson(one));
+// Those that are not empty: [number, documents, low, high]. There are thousands.
+void PutBuckets(const VerifySideState& side, Json& json, std::string_view name) {
+  json[name] = Json::array();
   for (size_t i = 0; i < side.buckets.size(); ++i) {
     const VerifyBucket& bucket = side.buckets[i];
     if (bucket == VerifyBucket()) continue;
-    json["buckets"].push_back(Json::array({i, bucket.documents, bucket.sum.low, bucket.sum.high}));
+    json[name].push_back(Json::array({i, bucket.documents, bucket.sum.low, bucket.sum.high}));
   }
+}
+void TakeBuckets(JsonFields& fields, VerifySideState& side, std::string_view name) {
+  std::vector<std::vector<uint64_t>> list;
+  fields.Need(name, list);
+  for (const std::vector<uint64_t>& one : list) {
+    if (one.size() != 4 || one[0] >= side.buckets.size() || !std::in_range<int64_t>(one[1])) {
+      return fields.Mistake("its buckets are damaged");
+    }
+    side.buckets[one[0]] = {static_cast<int64_t>(one[1]), {one[2], one[3]}};
+  }
+}
+
+// [id, shard, position]
+void PutUnreadable(const VerifySideState& side, Json& json, std::string_view name) {
+  json[name] = Json::array();
   for (const VerifyDifference& one : side.unreadable) {
-    json["unreadable"].push_back(
-        Json::array({EscapeBytes(one.id), one.shard, EscapeBytes(one.position)}));
+    json[name].push_back(Json::array({EscapeBytes(one.id), one.shard, EscapeBytes(one.position)}));
   }
-  return json;
+}
+void TakeUnreadable(JsonFields& fields, VerifySideState& side, std::string_view name) {
+  std::vector<std::vector<Json>> list;
+  fields.Need(name, list);
+  for (const std::vector<Json>& one : list) {
+    VerifyDifference& added = side.unreadable.emplace_back();
+    added.kind = VerifyDifference::Kind::kUnreadable;
+    if (one.size() != 3) return fields.Mistake("its unreadable documents are damaged");
+    JsonFields members(Json{{"id", one[0]}, {"shard", one[1]}, {"position", one[2]}});
+    Escaped::Read(members, "id", added.id);
+    members.Read("shard", added.shard);
+    Escaped::Read(members, "position", added.position);
+    if (!members.good()) return fields.Mistake("in 'unreadable' " + members.mistake());
+  }
 }
 
-Result<std::string> BytesIn(const Json& json) {
-  auto bytes = UnescapeBytes(json.get<std::string>());
-  if (bytes) return *std::move(bytes);
-  return Error{Code::kInvalid, "progress of a comparison: not a text of escaped bytes"};
-}
+constexpr RecordFields<VerifySideState, 3> kSideFields{{
+    {"done", PutDone, TakeDone},
+    {"buckets", PutBuckets, TakeBuckets},
+    {"unreadable", PutUnreadable, TakeUnreadable},
+}};
 
-// Throws what Json throws if a member is missing or of another type.
-Status ReadSide(const Json& json, VerifySideState& side) {
-  for (const Json& one : json.at("done")) {
-    VerifySideState::Done done;
-    Partition& of = done.count.partition;
-    MUSTER_ASSIGN(of.collection, BytesIn(one.at("collection")));
-    MUSTER_ASSIGN(of.part, BytesIn(one.at("part")));
-    MUSTER_ASSIGN(of.begin, BytesIn(one.at("begin")));
-    MUSTER_ASSIGN(of.end, BytesIn(one.at("end")));
-    MUSTER_ASSIGN(of.mark, BytesIn(one.at("mark")));
-    of.shard = one.at("shard").get<int>();
-    of.follows = one.at("follows").get<bool>();
-    done.count.documents = one.at("documents").get<int64_t>();
-    done.count.unreadable = one.at("unreadable").get<int64_t>();
-    done.read = one.at("read").get<int64_t>();
-    side.done.push_back(std::move(done));
-  }
-  for (const Json& one : json.at("buckets")) {
-    VerifyBucket& bucket = side.buckets.at(one.at(0).get<size_t>());
-    bucket.documents = one.at(1).get<int64_t>();
-    bucket.sum.low = one.at(2).get<uint64_t>();
-    bucket.sum.high = one.at(3).get<uint64_t>();
-  }
-  for (const Json& one : json.at("unreadable")) {
-    VerifyDifference difference;
-    difference.kind = VerifyDifference::Kind::kUnreadable;
-    MUSTER_ASSIGN(difference.id, BytesIn(one.at(0)));
-    difference.shard = one.at(1).get<int>();
-    MUSTER_ASSIGN(difference.position, BytesIn(one.at(2)));
-    side.unreadable.push_back(std::move(difference));
-  }
-  return {};
-}
+constexpr RecordFields<VerifyState, 4> kFields{{
+    Required<VerifyState, &VerifyState::by_id>("by_id"),
+    Required<VerifyState, &VerifyState::with_ids>("with_ids"),
+    Required<VerifyState, &VerifyState::source, Nested<kSideFields>>("source"),
+    Required<VerifyState, &VerifyState::target, Nested<kSideFields>>("target"),
+}};
 
 }  // namespace
 
 std::string VerifyState::ToText() const {
-  return ToJsonText(Json{{"format", kFormat},
-                         {"by_id", by_id},
-                         {"with_ids", with_ids},
-                         {"source", SideJson(source)},
-                         {"target", SideJson(target)}});
+  Json json{{kVersionField, kFormat.version}};
+  WriteMembers(kFields, *this, json);
+  return ToJsonText(json);
 }
 
 Status VerifyState::FromText(const std::string& text, VerifyState& state) {
-  const auto json = ParseJson(text, "progress of a comparison", {.bytes = kMaxBytes});
-  if (!json) return json.error();
-  if (NumberIn(*json, "format") != kFormat) {
-    return Error{Code::kInvalid, "progress of a comparison in an unknown format"};
-  }
-  try {
-    state.by_id = json->at("by_id").get<bool>();
-    state.with_ids = json->at("with_ids").get<bool>();
-    MUSTER_TRY(ReadSide(json->at("source"), state.source));
-    return ReadSide(json->at("target"), state.target);
-  } catch (const std::exception& problem) {
-    return Error{Code::kInvalid, std::string("progress of a comparison: ") + problem.what()};
-  }
+  Json json = Json::parse(text, nullptr, false);
+  MUSTER_TRY(CheckVersion(VersionOf(json), kFormat, kWhat));
+  JsonFields members(std::move(json));
+  ReadMembers(kFields, members, state);
+  return members.Check(kWhat);
 }
 
 }  // namespace muster::pipeline

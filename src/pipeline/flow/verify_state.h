@@ -38,7 +38,8 @@ struct VerifyState {
   bool with_ids = true;  // so far
 
   std::string ToText() const;
-  // kInvalid: not such a text.
+  // Reads it into `state`, which is as new. kCorrupt: not such a text. kInvalid: a newer version of
+  // muster wrote it.
   static Status FromText(const std::string& text, VerifyState& state);
 };
 

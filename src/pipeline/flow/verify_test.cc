@@ -143,8 +143,6 @@ TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {
   ASSERT_TRUE(VerifyCollection({left, "c"}, {right, "c"}, options, {})->Equal());
   EXPECT_EQ(left.reads, 0);
   EXPECT_EQ(right.reads, 4);
-  options.state = "{}";
-  EXPECT_EQ(VerifyCollection({left, "c"}, {right, "c"}, options, {}).error().code, Code::kInvalid);
 }
 
 TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
