@@ -37,7 +37,7 @@ class SharedServers:
     def _start(self):
         self.began = time.monotonic()
         if not self.program.exists():
-            self._give_up(f"there is no {self.program.name}")
+            self._give_up(f"no {self.program.name}")
             return
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-servers-"))
         # The servers do not run as root, and need access.

@@ -56,7 +56,7 @@ Status FollowSource::CheckTable(const std::string& table, bool is_outbox,
           "WHERE nspname = " +
           sql::PgLiteral(parts.schema) + " AND relname = " + sql::PgLiteral(parts.table)));
   if (found.rows() == 0) {
-    problems.push_back("there is no table '" + table + "'");
+    problems.push_back("no table '" + table + "'");
     return {};
   }
   const std::string_view kind = found.Text(0, 0);

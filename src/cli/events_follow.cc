@@ -80,7 +80,7 @@ Result<int> UnfollowIntoLog(events::EventLog& log, const EventsFollowOptions& gi
   MUSTER_ASSIGN(const bool any, change::Unfollow(log, options, context.env));
   const std::string slot = "slot muster_" + options.name;
   const std::string done = any ? slot + " and its publications are removed"
-                               : "there is no " + slot + ", and no publication of that name";
+                               : "no " + slot + ", and no publication of that name";
   context.out << (context.json ? ToJsonText(Json{{"done", done}}) : done) << '\n';
   return any ? kDone : kNothingToDo;
 }

@@ -13,7 +13,7 @@ Status CheckStoreExists(const std::string& url) {
   const auto file = sql::SqliteFileOf(*parsed, "store");
   if (!file) return {};
   if (std::error_code error; std::filesystem::exists(*file, error) || error) return {};
-  return Error{Code::kNotFound, "there is no store at " + *file,
+  return Error{Code::kNotFound, "no store at " + *file,
                "--store or MUSTER_STORE names it; 'muster worker' and 'muster run' create one"};
 }
 

@@ -54,7 +54,7 @@ class Operation {
   Result<int> Scale() {
     if (options_.target == "all") {
       MUSTER_TRY(replica::ScaleSet(*open_.store, set_, std::nullopt));
-      return Say("all workers of set " + set_ + " have a part");
+      return Say("all workers of set " + set_ + " may be active");
     }
     int workers = 0;
     const std::string& text = options_.target;
@@ -170,7 +170,7 @@ class Operation {
         const bool is_first = version == desired.versions.front();
         tables += (is_first ? "s " : " and ") + std::to_string(version);
       }
-      tables += ": drop those of the others than " + std::to_string(desired.active) + " yourself";
+      tables += ": drop all but version " + std::to_string(desired.active) + " yourself";
     }
     return Say(Named() + " and its checkpoints are removed; " + tables);
   }

@@ -149,7 +149,7 @@ class SnapshotCreation {
 
   Error NotComplete(const SnapshotInfo& info) const {
     return Error{Code::kConflict,
-                 "there is already a snapshot '" + options_.name + "', which is not complete: " +
+                 "snapshot '" + options_.name + "' already exists, which is not complete: " +
                      info.state + ", " + std::to_string(info.failed) + " of " +
                      std::to_string(info.shards) + " shards failed",
                  "choose another name for the snapshot, or delete that one"};

@@ -10,7 +10,7 @@ namespace muster::cli {
 namespace {
 
 Error OtherIndices(const std::string& snapshot, const std::string& why) {
-  return Error{Code::kConflict, "there is already a snapshot '" + snapshot + "', " + why,
+  return Error{Code::kConflict, "snapshot '" + snapshot + "' already exists, " + why,
                "choose another name for the snapshot, or delete that one"};
 }
 

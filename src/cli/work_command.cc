@@ -314,10 +314,9 @@ class WorkCommand {
     }
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
     if (runs.size() == 1) return runs.front().name;
-    return Error{
-        runs.empty() ? Code::kNotFound : Code::kInvalid,
-        runs.empty() ? "there is no run in this store" : "there are several runs in this store",
-        runs.empty() ? "'muster worker' starts one" : "name one with --run"};
+    return Error{runs.empty() ? Code::kNotFound : Code::kInvalid,
+                 runs.empty() ? "no run in this store" : "several runs in this store",
+                 runs.empty() ? "'muster worker' starts one" : "name one with --run"};
   }
 
   Result<int> Say(const std::string& what) {

@@ -73,7 +73,7 @@ Status CheckStreamRead(int64_t after, int limit) {
 Status CheckSlots(std::span<const SlotPosition> from, int slots, int limit) {
   for (const SlotPosition& start : from) {
     if (start.slot < 0 || start.slot >= slots) {
-      return Invalid("there is no slot " + std::to_string(start.slot) + " in a log of " +
+      return Invalid("no slot " + std::to_string(start.slot) + " in a log of " +
                      std::to_string(slots) + " slots");
     }
     if (start.position < 0) return Invalid("a position is negative");

@@ -185,7 +185,7 @@ class PostgresTableLog final : public PostgresEventReader {
                                 false};
     MUSTER_ASSIGN(const sql::PgResult kinds, Run(kind, sql::PgParams()));
     if (kinds.rows() == 0 || (kinds.Text(0, 0) != "r" && kinds.Text(0, 0) != "p")) {
-      return Error{Code::kInvalid, "is not a table: there is no way to wait for its writers",
+      return Error{Code::kInvalid, "is not a table: no way to wait for its writers",
                    "name the table itself, not a view of it"};
     }
     const sql::PgStatement columns{

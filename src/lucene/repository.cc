@@ -114,7 +114,7 @@ Status Repository::ReadRoot() {
     }
   }
   if (!newest && !has_old) {
-    return Error{Code::kNotFound, name() + ": no snapshot repository: there is no index-N",
+    return Error{Code::kNotFound, name() + ": no snapshot repository: no index-N",
                  "name the folder that holds index-N, snap-*.dat and indices/"};
   }
   const std::string blob = newest ? "index-" + std::to_string(*newest) : "index";
@@ -225,7 +225,7 @@ Result<Snapshot> Repository::ReadSnapshot(const std::string& wanted) const {
   if (root == nullptr) {
     std::string names;
     for (const RootSnapshot& one : snapshots_) names += (names.empty() ? "" : ", ") + one.name;
-    return Error{Code::kNotFound, name() + ": there is no snapshot '" + wanted + "'",
+    return Error{Code::kNotFound, name() + ": no snapshot '" + wanted + "'",
                  names.empty() ? "the repository is empty" : "available: " + names};
   }
   MUSTER_ASSIGN(Json info,

@@ -47,7 +47,7 @@ class RuleReader {
     MUSTER_ASSIGN(const auto kinds, TextsOf("kinds"));
     for (const YamlNode* kind : kinds) {
       const auto found = kKinds.Find(kind->text);
-      if (!found) return document_.At(*kind, "there is no kind '" + kind->text + "' of objects");
+      if (!found) return document_.At(*kind, "unknown kind of objects '" + kind->text + "'");
       rule_.kinds.push_back(*found);
     }
     MUSTER_TRY(ReadPatterns("names", rule_.names));

@@ -260,7 +260,7 @@ Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_
          {"position", event.position},
          {"attempt", attempt},
          {"error", error.message}});
-    if (!backoff.Pause()) return Error{Code::kCancelled, "asked to stop"};
+    if (!backoff.Pause()) return Error{Code::kCancelled, "stop requested"};
     const auto handled = HandleBatch({&event, 1}, stop);
     if (handled) return {};
     error = handled.error();

@@ -200,7 +200,7 @@ Status SkipEvent(store::Store& store, events::EventLog& log, ReadModel& model,
   if (position < 1) return Error{Code::kInvalid, "positions start at 1"};
   MUSTER_ASSIGN(const events::EventPage page, log.ReadAll(position - 1, 1));
   if (page.events.empty() || page.events.front().position != position) {
-    return Error{Code::kNotFound, "there is no event at position " + std::to_string(position)};
+    return Error{Code::kNotFound, "no event at position " + std::to_string(position)};
   }
   const events::Event& event = page.events.front();
   Status parked = model.SkipParked(instance, {event.slot, event.stream, event.version});

@@ -15,7 +15,7 @@ namespace {
 constexpr milliseconds kLook{200};
 constexpr milliseconds kSwapPatience{60'000};
 
-Error AskedToStop(const std::string& hint) { return {Code::kCancelled, "asked to stop", hint}; }
+Error AskedToStop(const std::string& hint) { return {Code::kCancelled, "stop requested", hint}; }
 
 std::map<int, int64_t> PositionsOf(const std::vector<SlotState>& slots) {
   std::map<int, int64_t> positions;

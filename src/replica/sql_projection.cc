@@ -24,7 +24,7 @@ Result<Templates> ParseAll(const std::vector<std::string>& texts,
     auto parsed = SqlTemplate::Parse(text, tables);
     if (!parsed) return parsed.error().Within(where);
     if (!with_event && parsed->TakesEvent()) {
-      return Error{Code::kInvalid, where + ": there is no event here that a place could stand for"};
+      return Error{Code::kInvalid, where + ": no event here for a placeholder to stand for"};
     }
     templates.push_back(*std::move(parsed));
   }

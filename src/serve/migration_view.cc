@@ -129,8 +129,7 @@ Json RunActions(const SiteStore& store, const RunState& run, const Json& retry_b
 }
 
 std::string WhyNoRetry(const RunState& run) {
-  if (run.status == RunStatus::kCompleted)
-    return "it is completed: there is nothing that did not succeed";
+  if (run.status == RunStatus::kCompleted) return "it is completed: nothing is left to retry";
   if (run.status == RunStatus::kInProgress && run.driven) return "it runs";
   return "";
 }

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr milliseconds kRecently{30'000};
 
 Error NoRun(const std::string& run) {
-  return Error{Code::kNotFound, "there is no run '" + run + "' in this store",
+  return Error{Code::kNotFound, "no run '" + run + "' in this store",
                "'muster work status' lists the runs"};
 }
 

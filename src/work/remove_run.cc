@@ -12,7 +12,7 @@ namespace {
 constexpr char kDamaged[] = "damaged";  // the incarnation of a run that could not be read
 
 Error NoRun(const std::string& run) {
-  return Error{Code::kNotFound, "there is no run '" + run + "' in this store",
+  return Error{Code::kNotFound, "no run '" + run + "' in this store",
                "'muster work status' lists the runs"};
 }
 

@@ -64,7 +64,7 @@ TEST(BadStore, MistypedNameIsNoEmptyStore) {
     arguments.insert(arguments.end(), {"--store", "sqlite:" + file});
     const Outcome outcome = RunMuster(arguments);
     EXPECT_EQ(NotAClearError(outcome, 1), "") << command.back();
-    EXPECT_NE(outcome.err.find("there is no store at " + file), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("no store at " + file), std::string::npos) << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(file));
   }
 }

@@ -273,7 +273,7 @@ TEST(SnapshotCreateOnFailures, AnOlderSnapshotOfOtherIndicesIsRefused) {
   cluster.indices = R"({"a":{},"b":{},".system":{}})";
   const Outcome less = cluster.Create();
   EXPECT_EQ(NotAClearError(less, 1), "");
-  EXPECT_TRUE(Has(less.err, "there is already a snapshot 'nightly', without index b")) << less.err;
+  EXPECT_TRUE(Has(less.err, "snapshot 'nightly' already exists, without index b")) << less.err;
 
   cluster.end = R"({"state":"SUCCESS","indices":["a","b","deleted"],"shards":{"total":3}})";
   EXPECT_EQ(cluster.Create().exit_code, 0);

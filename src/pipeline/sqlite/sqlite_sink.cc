@@ -63,7 +63,7 @@ class SqliteSink final : public Sink {
   Result<std::string> Identity(const std::string& collection) override {
     std::error_code failed;
     if (!std::filesystem::exists(file_, failed) && !failed) {
-      return Error{Code::kNotFound, "there is no SQLite file " + file_};
+      return Error{Code::kNotFound, "no SQLite file " + file_};
     }
     MUSTER_ASSIGN(const auto db,
                   sql::SqliteDb::Open(file_, sql::SqliteDb::Mode::kReadOnly, kBusyTimeout));

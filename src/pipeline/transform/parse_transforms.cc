@@ -102,8 +102,8 @@ class PlanReader {
       MUSTER_ASSIGN(const std::string type, yaml_.TextAt(entry.value));
       const auto edit = CastTo(type);
       if (!edit) {
-        return document_.At(
-            entry.value, "there is no type '" + type + "': use integer, number, string or boolean");
+        return document_.At(entry.value,
+                            "unknown type '" + type + "': use integer, number, string or boolean");
       }
       plan_->metadata_edits.push_back(
           {.kind = MetadataEdit::Kind::kType, .path = path, .text = ColumnTypeOf(type)});

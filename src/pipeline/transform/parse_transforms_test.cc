@@ -205,7 +205,7 @@ TEST(Transforms, MistakesAreReportedWithTheirPosition) {
            std::pair("- drop: a", "t.yaml:1:9: expected a list of fields"),
            std::pair("- drop: [a, a.b]", "part of another"),
            std::pair("- drop: [a..b]", "'a..b' is not a field"),
-           std::pair("- cast: {a: float}", "there is no type 'float'"),
+           std::pair("- cast: {a: float}", "unknown type 'float'"),
            std::pair("- filter: {field: a}", "a filter needs a field and a condition"),
            std::pair("- filter: {field: a, like: b}", "unknown key 'like'"),
            std::pair("- filter: {field: a, matches: '('}", "is not a regular expression"),

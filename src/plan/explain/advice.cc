@@ -55,7 +55,7 @@ class Adviser {
     if (!saves || saves->max < outlook_.slow.total_s * kWorthIt) return;
     const double percent = std::round(100 * saves->max / outlook_.slow.total_s);
     advice_.push_back(
-        {kind, text + ": " + std::to_string(static_cast<int64_t>(percent)) + " % of the whole time",
+        {kind, text + ": " + std::to_string(static_cast<int64_t>(percent)) + " % of the total time",
          change, *saves});
   }
 

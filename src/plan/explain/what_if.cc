@@ -30,8 +30,7 @@ void Scale(std::optional<SecondsRange>& time, double factor) {
 Status ChangeDpu(Plan& plan, const std::string& change, const std::string& name, int64_t dpu) {
   const auto found = plan.scripts.find(name);
   if (found == plan.scripts.end())
-    return Bad(change, "there is no script '" + name + "'",
-               SuggestName(name, NamesIn(plan.scripts)));
+    return Bad(change, "no script '" + name + "'", SuggestName(name, NamesIn(plan.scripts)));
   if (plan.pools.dpu && dpu > *plan.pools.dpu)
     return Bad(change, "the pool has " + std::to_string(*plan.pools.dpu) + " DPU");
   TransformTask& task = found->second;
@@ -44,8 +43,7 @@ Status ChangeDpu(Plan& plan, const std::string& change, const std::string& name,
 Status ChangeRows(Plan& plan, const std::string& change, const std::string& name, int64_t rows) {
   const auto found = plan.objects.find(name);
   if (found == plan.objects.end())
-    return Bad(change, "there is no object '" + name + "'",
-               SuggestName(name, NamesIn(plan.objects)));
+    return Bad(change, "no object '" + name + "'", SuggestName(name, NamesIn(plan.objects)));
   ExtractTask& object = found->second;
   const auto rows_of = [&plan](const std::vector<std::string>& names) {
     double sum = 0;
@@ -85,7 +83,7 @@ Result<TwoRanks> RanksOf(const Plan& plan, const std::string& change, std::strin
   if (first == second) return Bad(change, "both are rank " + std::to_string(first));
   const auto a = plan.FindRank(first);
   const auto b = plan.FindRank(second);
-  if (!a || !b) return Bad(change, "there is no rank " + std::to_string(a ? second : first));
+  if (!a || !b) return Bad(change, "no rank " + std::to_string(a ? second : first));
   return TwoRanks{*a, *b};
 }
 
@@ -204,8 +202,7 @@ Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change)
     }
     plan.pools.dpu = number;
   } else {
-    return Bad(change, "there is no pool '" + name + "'",
-               SuggestName(name, {"flows", "jobs", "dpu"}));
+    return Bad(change, "no pool '" + name + "'", SuggestName(name, {"flows", "jobs", "dpu"}));
   }
   return {};
 }

@@ -40,7 +40,7 @@ Enum EnumOf(const Json& json, const EnumNames<Enum, N>& names) {
 }
 
 void Need(bool there, const std::string& what, const std::string& name) {
-  if (!there) throw Json::Exception("there is no " + what + " '" + name + "'");
+  if (!there) throw Json::Exception("no " + what + " '" + name + "'");
 }
 
 // Plans are checked before they are pinned, but the record may have been damaged since.

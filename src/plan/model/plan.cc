@@ -40,14 +40,14 @@ std::optional<size_t> Plan::FindRank(int64_t number) const {
 }
 
 Result<const Profile*> Plan::FindProfile(const std::string& profile) const {
-  if (profiles.empty()) return Error{Code::kInvalid, path + ": there is no profile"};
+  if (profiles.empty()) return Error{Code::kInvalid, path + ": no profile"};
   if (profile.empty()) return &profiles.front();
   std::vector<std::string> names_there;
   for (const Profile& candidate : profiles) {
     if (candidate.name == profile) return &candidate;
     names_there.push_back(candidate.name);
   }
-  return Error{Code::kInvalid, path + ": there is no profile '" + profile + "'",
+  return Error{Code::kInvalid, path + ": no profile '" + profile + "'",
                SuggestName(profile, names_there)};
 }
 

@@ -174,7 +174,7 @@ void PlanReader::ReadProfiles(const YamlNode& node) {
   for (const YamlEntry& entry : node.entries) {
     if (IsName(entry.key, "a profile")) ReadProfile(entry);
   }
-  if (node.entries.empty()) problems_.Add(node.position, "there is no profile");
+  if (node.entries.empty()) problems_.Add(node.position, "no profile");
 }
 
 void PlanReader::ReadProfile(const YamlEntry& entry) {

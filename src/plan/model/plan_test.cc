@@ -97,7 +97,7 @@ TEST(Plan, ALocalProfileNeedsItsScripts) {
   const std::string path = folder.Write("plan.yaml", text);
   EXPECT_EQ(CheckPlan(path),
             (std::vector<std::string>{
-                path + ":5:3: job not found: there is no file 'gone.sql' for gone",
+                path + ":5:3: job not found: no file 'gone.sql' for gone",
                 path + ":6:3: the script none has no file (a local profile runs it)"}));
 }
 

@@ -25,7 +25,7 @@ class Rules {
   void Check() {
     if (std::all_of(plan_.ranks.begin(), plan_.ranks.end(),
                     [](const Rank& rank) { return rank.external; })) {
-      problems_.Add(plan_.ranks.front().position, "all ranks are external: there is nothing to do");
+      problems_.Add(plan_.ranks.front().position, "all ranks are external: nothing to do");
     }
     CheckNumbers();
     CheckTasks();
@@ -84,7 +84,7 @@ class Rules {
       for (const Reference& object : plan_.ranks[i].extract) {
         if (!plan_.objects.contains(object.name)) {
           const std::string near = SuggestName(object.name, objects);
-          problems_.Add(object.position, "flow not found: there is no object '" + object.name + "'",
+          problems_.Add(object.position, "flow not found: no object '" + object.name + "'",
                         near.empty() ? "add it to objects" : near);
           continue;
         }
@@ -98,7 +98,7 @@ class Rules {
         const auto task = plan_.scripts.find(script.name);
         if (task == plan_.scripts.end()) {
           const std::string near = SuggestName(script.name, scripts);
-          problems_.Add(script.position, "job not found: there is no script '" + script.name + "'",
+          problems_.Add(script.position, "job not found: no script '" + script.name + "'",
                         near.empty() ? "add it to scripts" : near);
           continue;
         }
@@ -274,8 +274,7 @@ void CheckFiles(const Plan& plan, Problems& problems) {
       problems.Add(script.position, "the script " + name + " has no file",
                    "a local profile runs it");
     } else if (!std::filesystem::is_regular_file(path, error)) {
-      problems.Add(script.position,
-                   "job not found: there is no file '" + script.file + "' for " + name);
+      problems.Add(script.position, "job not found: no file '" + script.file + "' for " + name);
     }
   }
 }

@@ -133,7 +133,7 @@ Status CompleteInputs(const Plan& plan, std::map<std::string, std::string>& inpu
   }
   for (const auto& [name, value] : inputs) {
     if (!plan.inputs.contains(name))
-      wrong += (wrong.empty() ? "" : "; ") + ("there is no input '" + name + "'");
+      wrong += (wrong.empty() ? "" : "; ") + ("unknown input '" + name + "'");
   }
   if (!wrong.empty()) return Error{Code::kInvalid, wrong, SuggestName("", names)};
   if (!missing.empty()) return Error{Code::kInvalid, "inputs are missing", "add" + missing};
@@ -229,7 +229,7 @@ Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again) {
   std::set<std::string> tasks;
   if (again.rank) {
     const auto place = plan.FindRank(*again.rank);
-    if (!place) return Error{Code::kInvalid, "there is no rank " + std::to_string(*again.rank)};
+    if (!place) return Error{Code::kInvalid, "no rank " + std::to_string(*again.rank)};
     for (const Reference& object : plan.ranks[*place].extract)
       tasks.insert(KeyOf(Phase::kExtract, object.name));
     for (const Reference& script : plan.ranks[*place].transform)
@@ -239,7 +239,7 @@ Result<std::set<std::string>> TasksOf(const Plan& plan, const Again& again) {
     if (plan.objects.contains(*again.task)) tasks.insert(KeyOf(Phase::kExtract, *again.task));
     if (plan.scripts.contains(*again.task)) tasks.insert(KeyOf(Phase::kTransform, *again.task));
     if (!plan.objects.contains(*again.task) && !plan.scripts.contains(*again.task))
-      return Error{Code::kInvalid, "there is no task '" + *again.task + "'"};
+      return Error{Code::kInvalid, "no task '" + *again.task + "'"};
   }
   return tasks;
 }

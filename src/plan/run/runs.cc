@@ -40,8 +40,7 @@ Result<std::string> LongName(const RunState& run) {
 }  // namespace
 
 Error NoSuchRun(const std::string& id) {
-  return {Code::kNotFound, "there is no migration '" + id + "'",
-          "'muster list' shows the existing ones"};
+  return {Code::kNotFound, "no migration '" + id + "'", "'muster list' shows the existing ones"};
 }
 
 Runs::Runs(store::Store& store, states::States& states, Env& env, TaskGate* gate)

@@ -37,7 +37,7 @@ Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::s
     if (PLANTED_BUG(runs_are_taken_from_their_drivers)) return Read(id);
     MUSTER_ASSIGN(const store::Record record, Read(id));
     if (seen == 0 && say) {
-      say("another process has driven migration '" + id + "' until lately: waiting up to " +
+      say("another process drove migration '" + id + "' until recently: waiting up to " +
           std::to_string(
               std::chrono::duration_cast<std::chrono::seconds>(end - env_.MonoNow()).count()) +
           " s for its lease to end");

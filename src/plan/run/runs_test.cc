@@ -554,7 +554,7 @@ TEST_F(RunsTest, CompletedRunIsRepeatedOnlyInPart) {
   EXPECT_EQ(calls["Extract-1-A"], 1);
   EXPECT_EQ(calls["Extract-2-C"], 2);
   EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}, {}).error().message,
-            "there is no task 'nobody'");
+            "no task 'nobody'");
 }
 
 TEST_F(RunsTest, ReadersOfARepeatedObjectAreRepeated) {
@@ -913,7 +913,7 @@ TEST_F(RunsTest, InputsThatAreMissingOrUnknownAreNamed) {
             "add --input environment=… --input migrationId=…");
   auto inputs = kInputs;
   inputs["tenant"] = "t";
-  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "there is no input 'tenant'");
+  EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "unknown input 'tenant'");
   inputs = kInputs;
   inputs["migrationId"] = "a/b";
   EXPECT_EQ(runs.Start(plan, profile, inputs).error().message, "'a/b' cannot be a migrationId");

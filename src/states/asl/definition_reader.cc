@@ -153,7 +153,7 @@ State DefinitionReader::ReadState(const std::string& name, const Node& node, boo
   if (type == nullptr) return state;
   const auto known = kTypes.find(type->text());
   if (known == kTypes.end()) {
-    source_.Add(type->offset, "there is no state type \"" + type->text() + "\"");
+    source_.Add(type->offset, "unknown state type \"" + type->text() + "\"");
     return state;
   }
   state.type = known->second;

@@ -58,8 +58,7 @@ class Parser {
     call->name = std::string(text_.substr(name_start, at_ - name_start));
     const auto* signature = std::find_if(kFunctions.begin(), kFunctions.end(),
                                          [&](const Signature& s) { return s.name == call->name; });
-    if (signature == kFunctions.end())
-      return Wrong("there is no function 'States." + call->name + "'");
+    if (signature == kFunctions.end()) return Wrong("unknown function 'States." + call->name + "'");
     SkipSpaces();
     if (!Take('(')) return Wrong("expected '('");
     SkipSpaces();

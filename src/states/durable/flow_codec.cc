@@ -106,7 +106,7 @@ void Take(ondemand::value& value, Wants& to) {
 void Take(ondemand::value& value, FlowStatus& to) {
   const std::string name = TextOf(value);
   const auto known = FindFlowStatus(name);
-  if (!known) throw Json::Exception("there is no status '" + name + "'");
+  if (!known) throw Json::Exception("unknown status '" + name + "'");
   to = *known;
 }
 

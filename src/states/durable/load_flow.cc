@@ -16,7 +16,7 @@ Result<FlowRecord> LoadFlow(store::Store& store, const std::string& key) {
 }
 
 Error NoExecution(const std::string& name) {
-  return {Code::kNotFound, "there is no execution '" + name + "'",
+  return {Code::kNotFound, "no execution '" + name + "'",
           "'muster states list' shows the existing ones"};
 }
 

@@ -28,7 +28,7 @@ Result<std::unique_ptr<MockExecutor>> MockExecutor::FromJson(const Json& json,
   if (!json.is_object()) return Bad("not an object");
   auto executor = std::make_unique<MockExecutor>();
   if (!json.contains("StateMachines")) {
-    if (!test_case.empty()) return Bad("there are no test cases in it");
+    if (!test_case.empty()) return Bad("no test cases in it");
     for (const auto& [state, answers] : json.items()) {
       MUSTER_ASSIGN(executor->answers_[state], ReadAnswers(state, answers));
     }
@@ -39,17 +39,17 @@ Result<std::unique_ptr<MockExecutor>> MockExecutor::FromJson(const Json& json,
   if (machine.empty() && machines.size() > 1)
     return Bad("it has several state machines: name one of them");
   const auto found = machine.empty() ? machines.begin() : machines.find(machine);
-  if (found == machines.end()) return Bad("there is no state machine '" + machine + "'");
+  if (found == machines.end()) return Bad("no state machine '" + machine + "'");
   const Json& cases = found->value("TestCases", Json::object());
   if (!cases.is_object() || !cases.contains(test_case)) {
     std::string names;
     for (const auto& [name, ignored] : cases.items()) names += (names.empty() ? "" : ", ") + name;
-    return Bad("there is no test case '" + test_case + "'; there are: " + names);
+    return Bad("no test case '" + test_case + "'; known: " + names);
   }
   const Json responses = json.value("MockedResponses", Json::object());
   for (const auto& [state, name] : cases[test_case].items()) {
     if (!name.is_string() || !responses.contains(name.get<std::string>())) {
-      return Bad("state '" + state + "': there is no mocked response '" +
+      return Bad("state '" + state + "': no mocked response '" +
                  TextOf(cases[test_case], state.c_str()) + "'");
     }
     MUSTER_ASSIGN(executor->answers_[state],

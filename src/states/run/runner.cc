@@ -65,7 +65,7 @@ class Runner {
   // ended.
   bool Next(Branch& root) {
     if (stop_.stop_requested())
-      return EndAll(root, FlowStatus::kAborted, {.error = "", .cause = "asked to stop"});
+      return EndAll(root, FlowStatus::kAborted, {.error = "", .cause = "stop requested"});
     if (deadline_ && env_.WallNow() >= *deadline_) return TimeOut(root);
     if (!ready_.empty()) {
       Branch& branch = *ready_.front();
