@@ -195,6 +195,8 @@ MUSTER_EXPORT Result<pipeline::Counts> MigrateAll(pipeline::Pipeline& pipeline,
 // For display. What is read may be slightly out of date.
 
 struct RunInfo {
+  // kRunning: a worker holds an item. kWaiting: none does. kStopped: by its failures.
+  enum class State { kPreparing, kRunning, kWaiting, kStopped, kFinished, kRemoving, kUnreadable };
   std::string name = {};
   std::string source = {};
   std::string sink = {};
@@ -203,8 +205,8 @@ struct RunInfo {
   bool finished = false;  // all items are done
   bool removing = false;  // DeleteRun or ResetRun has begun and not ended
   FailureLimit max_failures = {};
-  std::string stopped =
-      {};  // why no worker continues it: too many documents failed; empty: it goes on
+  // Why no worker continues it: too many documents failed. Empty: it goes on.
+  std::string stopped = {};
   WallTime created = {};
   std::string unreadable = {};  // why its record cannot be read; then only the name is known
 };
@@ -283,11 +285,10 @@ MUSTER_EXPORT bool MayRetry(const ItemInfo& item);
 // Whether it has a holder right now.
 MUSTER_EXPORT bool IsHeld(const ItemInfo& item);
 
-// "open", "done", "quarantined" or "unreadable".
+// Names are in lower case: "open", "running".
 MUSTER_EXPORT std::string_view ItemStateName(ItemInfo::State state);
-// "preparing", "running" (a worker holds an item), "waiting" (none does), "stopped" (by its
-// failures), "finished", "removing" or "unreadable".
-MUSTER_EXPORT std::string_view RunStateName(const RunInfo& run, const RunTotals& totals);
+MUSTER_EXPORT RunInfo::State RunStateOf(const RunInfo& run, const RunTotals& totals);
+MUSTER_EXPORT std::string_view RunStateName(RunInfo::State state);
 
 // Why the item has no holder, or who holds it; empty when done.
 MUSTER_EXPORT std::string WhyItem(const ItemInfo& item);

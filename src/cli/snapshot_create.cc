@@ -16,6 +16,7 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "core/backoff.h"
+#include "core/enum_names.h"
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/url.h"
@@ -42,6 +43,17 @@ Status CheckName(const std::string& what, const std::string& name) {
 
 std::string Megabytes(int64_t bytes) { return Fixed(static_cast<double>(bytes) / 1e6, 1); }
 
+enum class SnapshotState { kRunning, kSuccess, kPartial, kFailed };
+
+// As clusters name them.
+constexpr EnumNames<SnapshotState, 5> kSnapshotStates{{{
+    {SnapshotState::kRunning, "IN_PROGRESS"},
+    {SnapshotState::kRunning, "STARTED"},
+    {SnapshotState::kSuccess, "SUCCESS"},
+    {SnapshotState::kPartial, "PARTIAL"},
+    {SnapshotState::kFailed, "FAILED"},
+}}};
+
 // How a snapshot stands, by GET /_snapshot/REPOSITORY/NAME.
 struct SnapshotInfo {
   struct Failure {
@@ -49,7 +61,8 @@ struct SnapshotInfo {
     int64_t shard = 0;
     std::string reason;
   };
-  std::string state;
+  SnapshotState state = SnapshotState::kFailed;  // also one that is unknown
+  std::string state_name = {};                   // for display
   std::vector<std::string> indices = {};
   int64_t shards = 0;
   int64_t failed = 0;
@@ -57,10 +70,11 @@ struct SnapshotInfo {
   std::vector<Failure> failures = {};
   std::string reason = {};
 
-  bool IsRunning() const { return state == "IN_PROGRESS" || state == "STARTED"; }
+  bool IsRunning() const { return state == SnapshotState::kRunning; }
 
   static SnapshotInfo Of(const Json& json) {
-    SnapshotInfo info{.state = TextIn(json, "state")};
+    SnapshotInfo info{.state_name = TextIn(json, "state")};
+    info.state = kSnapshotStates.Find(info.state_name).value_or(SnapshotState::kFailed);
     for (const Json& index : MemberIn(json, "indices")) {
       if (index.is_string()) info.indices.push_back(index.get<std::string>());
     }
@@ -116,12 +130,12 @@ class SnapshotCreation {
     }
     const std::vector<NotInSnapshot> missing = MissingIn(info->indices, wanted, options_.indices);
     Report(*info, missing);
-    if (info->state == "SUCCESS") {
+    if (info->state == SnapshotState::kSuccess) {
       const bool is_whole = std::ranges::none_of(missing, &NotInSnapshot::is_needed);
       return is_whole ? kDone : kDoneWithRejects;
     }
     if (is_old) return NotComplete(*info);
-    return info->state == "PARTIAL" ? kDoneWithRejects : kFailed;
+    return info->state == SnapshotState::kPartial ? kDoneWithRejects : kFailed;
   }
 
   std::string Path() const {
@@ -150,7 +164,7 @@ class SnapshotCreation {
   Error NotComplete(const SnapshotInfo& info) const {
     return Error{Code::kConflict,
                  "snapshot '" + options_.name + "' already exists, which is not complete: " +
-                     info.state + ", " + std::to_string(info.failed) + " of " +
+                     info.state_name + ", " + std::to_string(info.failed) + " of " +
                      std::to_string(info.shards) + " shards failed",
                  "choose another name for the snapshot, or delete that one"};
   }
@@ -180,7 +194,7 @@ class SnapshotCreation {
     }
     if (!info && !IsTransient(info.error().code)) return info.error();
     // It is in the cluster's state before it is listed.
-    return std::optional(SnapshotInfo{.state = "STARTED"});
+    return std::optional(SnapshotInfo{.state = SnapshotState::kRunning});
   }
 
   // Waits for the end of a running snapshot.
@@ -248,7 +262,7 @@ class SnapshotCreation {
                 {"repository", repository_.name()},
                 {"registered", repository_.was_registered()},
                 {"existed", existed_},
-                {"state", info.state},
+                {"state", info.state_name},
                 {"indices", info.indices},
                 {"shards", info.shards},
                 {"failed", info.failed},
@@ -274,7 +288,7 @@ class SnapshotCreation {
   }
 
   void PrintTables(const SnapshotInfo& info) const {
-    const bool is_good = info.state == "SUCCESS";
+    const bool is_good = info.state == SnapshotState::kSuccess;
     Table table({{"SNAPSHOT"},
                  {"REPOSITORY"},
                  {"STATE"},
@@ -284,7 +298,7 @@ class SnapshotCreation {
                  {"SECONDS", Table::Align::kRight}});
     table.AddRow({{options_.name},
                   {repository_.name()},
-                  {info.state, is_good ? Style::kNone : Style::kBad},
+                  {info.state_name, is_good ? Style::kNone : Style::kBad},
                   {std::to_string(info.indices.size())},
                   {std::to_string(info.shards)},
                   {std::to_string(info.failed), info.failed > 0 ? Style::kBad : Style::kNone},

@@ -41,7 +41,7 @@ Json ItemJson(const work::ItemInfo& item) {
 
 Json RunJson(const work::RunInfo& run, const work::RunTotals& totals) {
   Json json{{"run", run.name},
-            {"state", work::RunStateName(run, totals)},
+            {"state", work::RunStateName(work::RunStateOf(run, totals))},
             {"source", run.source},
             {"sink", run.sink},
             {"incarnation", run.incarnation},
@@ -85,7 +85,7 @@ void AddRun(const work::RunInfo& run, const work::RunTotals& totals, Table& tabl
   const auto left = LeftOf(run, totals);
   table.AddRow(
       {{run.name},
-       {std::string(work::RunStateName(run, totals)),
+       {std::string(work::RunStateName(work::RunStateOf(run, totals))),
         run.unreadable.empty() && run.stopped.empty() ? Style::kNone : Style::kBad},
        {std::to_string(totals.items)},
        {std::to_string(totals.done)},

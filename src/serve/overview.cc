@@ -186,10 +186,11 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
 std::map<std::string, int64_t> FailedByRun(const Json& work) {
   std::map<std::string, int64_t> failed;
   std::set<std::string> unknown;
+  const std::string_view unreadable = work::RunStateName(work::RunInfo::State::kUnreadable);
   for (const Json& run : work) {
     const std::string name = TextIn(run, "run");
     failed[name] += NumberIn(MemberIn(run, "counts"), "failed");
-    if (run.contains("unreadable") || TextIn(run, "state") == "unreadable") unknown.insert(name);
+    if (run.contains("unreadable") || TextIn(run, "state") == unreadable) unknown.insert(name);
   }
   for (const std::string& name : unknown) failed.erase(name);
   return failed;

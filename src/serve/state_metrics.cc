@@ -8,6 +8,7 @@
 
 #include "core/metrics.h"
 #include "muster/states.h"
+#include "serve/site.h"
 
 namespace muster::serve {
 namespace {
@@ -53,7 +54,8 @@ void AddReplica(const Json& set, Metrics& metrics) {
   metrics.GetGauge("muster_replica_generation", "Number of a set's generation", labels)
       .Set(NumberIn(set, "generation"));
   metrics.GetGauge("muster_replica_running", "Whether a set's generation runs", labels)
-      .Set(TextIn(set, "phase") == "running" ? 1 : 0);
+      .Set(TextIn(set, "phase") == replica::PhaseName(replica::Generation::Phase::kRunning) ? 1
+                                                                                            : 0);
   metrics.GetGauge("muster_replica_workers", "Workers of a set that are alive", labels)
       .Set(NumberIn(set, "workers"));
   if (!set.contains("lag_events")) return;

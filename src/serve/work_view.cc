@@ -20,7 +20,7 @@ Json CountsOf(const pipeline::Counts& counts) {
 Json SummaryOf(const SiteStore& store, const work::RunInfo& run, const work::RunTotals& totals) {
   Json json{{"store", store.number},
             {"run", run.name},
-            {"state", work::RunStateName(run, totals)},
+            {"state", work::RunStateName(work::RunStateOf(run, totals))},
             {"source", run.source},
             {"sink", run.sink},
             {"created_at", Ms(run.created)},

@@ -109,7 +109,7 @@ TEST_F(ErrorBudgetTest, ARunStopsWhenMoreThanItsLimitFail) {
   EXPECT_GT(Totals().counts.failed, 12);
   EXPECT_LT(Totals().counts.failed, 40);
   EXPECT_EQ(Totals().held, 0);
-  EXPECT_EQ(RunStateName(Info(), Totals()), "stopped");
+  EXPECT_EQ(RunStateOf(Info(), Totals()), RunInfo::State::kStopped);
   EXPECT_EQ(WhyRun(Info(), Totals()).substr(0, 35), "stopped: more than 12 of its docume");
   EXPECT_FALSE(Info().finished);
   EXPECT_TRUE(sink_.FinishedCollections().empty());

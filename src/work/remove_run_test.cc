@@ -171,7 +171,7 @@ TEST_F(RemoveRunTest, ARemovalThatWasKilledIsContinued) {
       if (removal) break;
       const RunInfo info = ReadRun(*store_, "run").value();
       EXPECT_TRUE(info.removing);
-      EXPECT_EQ(RunStateName(info, ReadTotals(*store_, "run").value()), "removing");
+      EXPECT_EQ(RunStateOf(info, ReadTotals(*store_, "run").value()), RunInfo::State::kRemoving);
       EXPECT_EQ(Run("run").error().code, Code::kConflict);
       const auto again =
           resets ? ResetRun(*store_, "run", false, RealEnv()) : DeleteRun(*store_, "run", false);

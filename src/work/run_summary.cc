@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/enum_names.h"
 #include "core/timestamp.h"
 #include "work/records.h"
 
@@ -10,6 +11,23 @@ namespace {
 
 // Below this fraction, the documents read say little about the whole.
 constexpr double kTellingFraction = 0.01;
+
+constexpr EnumNames<ItemInfo::State, 4> kItemStates{{{
+    {ItemInfo::State::kOpen, "open"},
+    {ItemInfo::State::kDone, "done"},
+    {ItemInfo::State::kQuarantined, "quarantined"},
+    {ItemInfo::State::kUnreadable, "unreadable"},
+}}};
+
+constexpr EnumNames<RunInfo::State, 7> kRunStates{{{
+    {RunInfo::State::kPreparing, "preparing"},
+    {RunInfo::State::kRunning, "running"},
+    {RunInfo::State::kWaiting, "waiting"},
+    {RunInfo::State::kStopped, "stopped"},
+    {RunInfo::State::kFinished, "finished"},
+    {RunInfo::State::kRemoving, "removing"},
+    {RunInfo::State::kUnreadable, "unreadable"},
+}}};
 
 std::optional<double> SizeOf(const ItemInfo& item) {
   const auto read = static_cast<double>(item.progress.counts.read);
@@ -133,27 +151,18 @@ Result<RunTotals> EachItem(store::Store& store, const std::string& run,
   }
 }
 
-std::string_view ItemStateName(ItemInfo::State state) {
-  switch (state) {
-    case ItemInfo::State::kDone:
-      return "done";
-    case ItemInfo::State::kQuarantined:
-      return "quarantined";
-    case ItemInfo::State::kUnreadable:
-      return "unreadable";
-    default:
-      return "open";
-  }
+std::string_view ItemStateName(ItemInfo::State state) { return kItemStates.NameOf(state); }
+
+RunInfo::State RunStateOf(const RunInfo& run, const RunTotals& totals) {
+  if (!run.unreadable.empty()) return RunInfo::State::kUnreadable;
+  if (run.removing) return RunInfo::State::kRemoving;
+  if (run.finished) return RunInfo::State::kFinished;
+  if (!run.stopped.empty()) return RunInfo::State::kStopped;
+  if (!run.ready) return RunInfo::State::kPreparing;
+  return totals.held > 0 ? RunInfo::State::kRunning : RunInfo::State::kWaiting;
 }
 
-std::string_view RunStateName(const RunInfo& run, const RunTotals& totals) {
-  if (!run.unreadable.empty()) return "unreadable";
-  if (run.removing) return "removing";
-  if (run.finished) return "finished";
-  if (!run.stopped.empty()) return "stopped";
-  if (!run.ready) return "preparing";
-  return totals.held > 0 ? "running" : "waiting";
-}
+std::string_view RunStateName(RunInfo::State state) { return kRunStates.NameOf(state); }
 
 std::string WhyRun(const RunInfo& run, const RunTotals& totals) {
   if (!run.unreadable.empty()) return run.unreadable;
