@@ -127,13 +127,19 @@ struct VerifyOptions {
   bool checksums = false;                     // compare contents, not only counts
   const TransformPlan* transforms = nullptr;  // applied to the source's documents
   size_t max_named = 100;                     // differing documents to name individually
-  // What an earlier call for the same sides and options gave to `save`: partitions that are still
-  // the same are not read again, unless differences are to be named. Empty: none.
+  // What VerifyObserver::Save got from an earlier call for the same sides and options: partitions
+  // that are still the same are not read again, unless differences are to be named. Empty: none.
   std::string state = {};
-  // Called, if set, after each partition, with what makes its state. An error ends the comparison.
-  std::function<Status(const std::function<std::string()>& state)> save = {};
-  // Called, if set, now and then: documents read so far, of both sides, also by earlier calls.
-  std::function<void(int64_t documents)> progress = {};
+};
+
+// Notified by VerifyCollection, on its thread.
+class VerifyObserver {
+ public:
+  virtual ~VerifyObserver() = default;
+  // Now and then: documents read so far, of both sides, also by earlier calls.
+  virtual void Advanced(int64_t /*documents*/) {}
+  // After each partition: `state` makes a VerifyOptions::state. An error ends the comparison.
+  virtual Status Save(const std::function<std::string()>& /*state*/) { return {}; }
 };
 
 // A document that differs between the sides.
@@ -170,6 +176,6 @@ struct MUSTER_EXPORT VerifyReport {
 MUSTER_EXPORT Result<VerifyReport> VerifyCollection(const VerifySide& source,
                                                     const VerifySide& target,
                                                     const VerifyOptions& options,
-                                                    std::stop_token stop);
+                                                    VerifyObserver& observer, std::stop_token stop);
 
 }  // namespace muster::pipeline

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -237,14 +236,20 @@ MUSTER_EXPORT std::string DefinitionHash(const Projection& projection);
 MUSTER_EXPORT Result<std::vector<ProjectionStatus>> ReadStatus(
     const ReplicaSet& set, const std::vector<std::string>& projections);
 
+// Notified by RebuildProjection, on its thread.
+class RebuildObserver {
+ public:
+  virtual ~RebuildObserver() = default;
+  // How many events are left.
+  virtual void Advanced(int64_t /*left*/) {}
+};
+
 // Builds a new version of a projection beside the active one, without side effects, and makes it
 // the one that readers see once it has caught up. Returns its number. Requires running workers.
-// `progress` gets the number of events left. Every step is durable: after a failure or a stop
-// request, call it again.
+// Every step is durable: after a failure or a stop request, call it again.
 MUSTER_EXPORT Result<int> RebuildProjection(const ReplicaSet& set,
                                             std::shared_ptr<Projection> projection,
-                                            const std::function<void(int64_t left)>& progress = {},
-                                            std::stop_token stop = {});
+                                            RebuildObserver& observer, std::stop_token stop = {});
 
 // The previous version is kept up to date. The first goes back to it, the second drops the inactive
 // version and returns its number.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -96,8 +95,13 @@ struct Again {
   explicit operator bool() const { return rank || task; }
 };
 
-// Receives, for display, what is being waited for, whenever that changes. May be empty.
-using Sayer = std::function<void(const std::string& what)>;
+// Notified by Resume and Drain, on their thread.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  // What is being waited for, for display, whenever that changes.
+  virtual void Waits(const std::string& /*what*/) {}
+};
 
 struct ResumeOptions {
   Again again = {};
@@ -271,7 +275,7 @@ class RunEngine {
   // scripts has changed (the message says how). kInvalid: as for Start. kCancelled: stopped while
   // it waited.
   virtual Result<RunState> Resume(const std::string& id, const ResumeOptions& options,
-                                  const Sayer& say, std::stop_token stop) = 0;
+                                  RunObserver& observer, std::stop_token stop) = 0;
 
   // The tasks that Resume would repeat although they succeeded: "extract/OBJECT",
   // "transform/SCRIPT". Changes nothing.
@@ -290,7 +294,8 @@ class RunEngine {
   // Ends a running one once its current tasks have ended; no more tasks begin. The run's driver
   // does it; a run without one is driven here. Returns when it has ended or a stop is requested,
   // which leaves the request in force. kConflict: it has ended, or was resumed since.
-  virtual Result<RunState> Drain(const std::string& id, const Sayer& say, std::stop_token stop) = 0;
+  virtual Result<RunState> Drain(const std::string& id, RunObserver& observer,
+                                 std::stop_token stop) = 0;
 
   virtual Result<RunState> Find(const std::string& id) = 0;
 

@@ -14,6 +14,20 @@ namespace {
 constexpr std::chrono::seconds kStopPatience{10};
 constexpr milliseconds kLookAgain{100};
 
+class ShownRebuild final : public replica::RebuildObserver {
+ public:
+  explicit ShownRebuild(Progress& progress) : progress_(progress) {}
+
+  void Advanced(int64_t left) override {
+    most_ = std::max(most_, left);
+    progress_.Update(static_cast<uint64_t>(most_ - left), static_cast<uint64_t>(most_));
+  }
+
+ private:
+  Progress& progress_;
+  int64_t most_ = 0;
+};
+
 class Operation {
  public:
   Operation(const ReplicaCommandOptions& options, Context& context, OpenReplica open)
@@ -227,13 +241,9 @@ class Operation {
     Progress progress(context_.progress, context_.err, context_.env, "rebuild " + options_.target,
                       0, [] { return TerminalWidth(2); });
     MUSTER_TRY(WarnIfNoWorker(progress));
-    int64_t most = 0;
-    const auto show = [&](int64_t left) {
-      most = std::max(most, left);
-      progress.Update(static_cast<uint64_t>(most - left), static_cast<uint64_t>(most));
-    };
+    ShownRebuild shown(progress);
     MUSTER_ASSIGN(const int version,
-                  replica::RebuildProjection(set, projection_, show, signals.Token()));
+                  replica::RebuildProjection(set, projection_, shown, signals.Token()));
     progress.Finish();
     MUSTER_ASSIGN(const replica::DesiredState desired, Desired());
     const std::string hash = desired.Definition(version);

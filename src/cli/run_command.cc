@@ -108,8 +108,8 @@ class RunCommand {
     // A rank or task that does not exist is refused before there is any progress to show.
     if (resume.again) MUSTER_TRY(engine_->Repeats(id_, resume));
     MUSTER_TRY(Open(summary.name));
-    const auto say = [this](const std::string& what) { progress_->Say(what); };
-    MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, say, signals_.Token()));
+    Waiting waiting([this](const std::string& what) { progress_->Say(what); });
+    MUSTER_ASSIGN(const RunState run, engine_->Resume(id_, resume, waiting, signals_.Token()));
     SayInvalidated(run);
     return Drive(run);
   }
@@ -125,8 +125,8 @@ class RunCommand {
       MUSTER_TRY(Report(run));
       return kDone;
     }
-    const auto say = [this](const std::string& what) { context_.err << what << '\n'; };
-    MUSTER_ASSIGN(const RunState run, engine_->Drain(id_, say, signals_.Token()));
+    Waiting waiting([this](const std::string& what) { context_.err << what << '\n'; });
+    MUSTER_ASSIGN(const RunState run, engine_->Drain(id_, waiting, signals_.Token()));
     if (run.status == RunStatus::kInProgress) {
       return Error{Code::kCancelled, "stopped before migration '" + id_ + "' was drained",
                    "its process drains it; 'muster watch " + id_ + "' follows it"};

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "cli/context.h"
 #include "cli/progress.h"
@@ -46,6 +48,16 @@ class RunFollower {
   std::map<int64_t, plan::RankProgress> ranks_;
   bool left_ = false;
   bool has_looked_ = false;
+};
+
+// Says what a run waits for.
+class Waiting final : public plan::RunObserver {
+ public:
+  explicit Waiting(std::function<void(const std::string& what)> say) : say_(std::move(say)) {}
+  void Waits(const std::string& what) override { say_(what); }
+
+ private:
+  const std::function<void(const std::string& what)> say_;
 };
 
 // "rank 600: 11s left, 3 of 11 tasks, 1200 of 5000 rows, 340 rows/s".

@@ -128,12 +128,13 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
   return pairs;
 }
 
-// Where the progress of a comparison is kept, so that another process can continue it.
-class KeptProgress {
+// Shows the progress of a comparison, and keeps it, so that another process can continue.
+class KeptProgress final : public pipeline::VerifyObserver {
  public:
+  // `before`: documents of earlier comparisons.
   KeptProgress(const Options& options, const pipeline::TransformPlan& transforms, const Pair& pair,
-               Env& env)
-      : env_(env), saved_(env.MonoNow()) {
+               Progress& progress, uint64_t before, Env& env)
+      : progress_(progress), before_(before), env_(env), saved_(env.MonoNow()) {
     if (options.state.empty()) return;
     std::string identity;
     for (const std::string& part :
@@ -150,8 +151,12 @@ class KeptProgress {
     return ReadFile(path_, kMaxStateBytes);
   }
 
+  void Advanced(int64_t documents) override {
+    progress_.Update(before_ + static_cast<uint64_t>(documents));
+  }
+
   // It is large: not after each of many small partitions.
-  Status Save(const std::function<std::string()>& state) {
+  Status Save(const std::function<std::string()>& state) override {
     const MonoTime now = env_.MonoNow();
     if (path_.empty() || now - saved_ < std::chrono::seconds(1)) return {};
     saved_ = now;
@@ -159,6 +164,8 @@ class KeptProgress {
   }
 
  private:
+  Progress& progress_;
+  const uint64_t before_;
   Env& env_;
   MonoTime saved_;
   std::string path_;
@@ -168,19 +175,15 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
                             pipeline::Source& target, const pipeline::TransformPlan& transforms,
                             const Pair& pair, Progress& progress, uint64_t before,
                             const std::stop_token& stop) {
-  KeptProgress kept(options, transforms, pair, context.env);
+  KeptProgress kept(options, transforms, pair, progress, before, context.env);
   MUSTER_ASSIGN(std::string state, kept.Load());
   progress.Note(pair.Names());
   const pipeline::VerifyOptions how{
-      .checksums = options.checksums,
-      .transforms = &transforms,
-      .state = std::move(state),
-      .save = [&](const std::function<std::string()>& text) { return kept.Save(text); },
-      .progress =
-          [&](int64_t documents) { progress.Update(before + static_cast<uint64_t>(documents)); }};
+      .checksums = options.checksums, .transforms = &transforms, .state = std::move(state)};
   Merged merged(source, pair.collections);
   pipeline::Source& side = pair.collections.size() > 1 ? merged : source;
-  auto report = pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, stop);
+  auto report =
+      pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, kept, stop);
   if (!report) return report.error().Within(pair.Names());
   return Verified{pair.Names(), pair.target, *std::move(report)};
 }

@@ -36,6 +36,14 @@ using testing::Await;
 
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 
+RebuildObserver nothing;
+
+class Remaining final : public RebuildObserver {
+ public:
+  int64_t left = -1;
+  void Advanced(int64_t now) override { left = now; }
+};
+
 // Records every event. The table's key makes a repeat fail.
 class Recorder final : public Projection {
  public:
@@ -473,7 +481,7 @@ TEST_P(ReplicaSets, OperatorsPauseResetSkipAndRebuild) {
   EXPECT_FALSE(rebuild.Swap(true, {}));
   ASSERT_EQ(Must(rebuild.Begin()), 2);
   ASSERT_EQ(Must(rebuild.Begin()), 2);
-  ASSERT_TRUE(rebuild.CatchUp(0, {}, {}));
+  ASSERT_TRUE(rebuild.CatchUp(0, nothing, {}));
   ASSERT_TRUE(rebuild.Swap(false, {}));
   EXPECT_EQ(Must(DesiredFor(*store_, "set", "record")).active, 2);
   Append(40);
@@ -525,7 +533,7 @@ TEST_P(ReplicaSets, EachEventHasItsSideEffectsOnceHoweverVersionsAreSwapped) {
   };
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(rebuild.Begin());
-    ASSERT_TRUE(rebuild.CatchUp(200, {}, {}));
+    ASSERT_TRUE(rebuild.CatchUp(200, nothing, {}));
     swap(false);
     swap(true);
     swap(false);
@@ -574,7 +582,7 @@ TEST_P(ReplicaSets, VersionRunsWithTheDefinitionItWasBuiltFrom) {
   ASSERT_EQ(Must(rebuild.Begin()), 2);
   Rebuild other(*store_, *log_, *model_, RealEnv(), "set", with("3"));
   EXPECT_EQ(other.Begin().error().code, Code::kConflict);
-  ASSERT_TRUE(rebuild.CatchUp(0, {}, {}));
+  ASSERT_TRUE(rebuild.CatchUp(0, nothing, {}));
   ASSERT_TRUE(rebuild.Swap(false, {}));
   EXPECT_EQ(hashes().Definition(2), DefinitionHash(*new_one));
   Append(40);
@@ -653,11 +661,11 @@ TEST_P(ReplicaSets, EmbeddersPauseReadTheStatusAndRebuild) {
   EXPECT_TRUE(paused.front().paused);
   EXPECT_TRUE(paused.front().same_log);
   EXPECT_EQ(paused.front().handled, 80);
-  EXPECT_EQ(RebuildProjection(set, worker.recorder).error().code, Code::kConflict);
+  EXPECT_EQ(RebuildProjection(set, worker.recorder, nothing).error().code, Code::kConflict);
   ASSERT_TRUE(PauseProjection(*store_, "set", "record", false));
-  int64_t left = -1;
-  EXPECT_EQ(Must(RebuildProjection(set, worker.recorder, [&](int64_t now) { left = now; }, {})), 2);
-  EXPECT_GE(left, 0);
+  Remaining remaining;
+  EXPECT_EQ(Must(RebuildProjection(set, worker.recorder, remaining)), 2);
+  EXPECT_GE(remaining.left, 0);
   EXPECT_TRUE(AwaitAll("record_2")) << Count("record_2");
   ASSERT_TRUE(RollBackRebuild(set, worker.recorder));
   EXPECT_EQ(Must(FinishRebuild(set, worker.recorder)), 2);
@@ -691,7 +699,7 @@ TEST_P(ReplicaSets, ResetAndFinishedRebuildRecoverFromAReplacedLog) {
   Running& first = Start();
   ASSERT_TRUE(AwaitAll()) << Count();
   const auto set = [&] { return ReplicaSet{"set", *store_, *log_, url_, RealEnv()}; };
-  ASSERT_EQ(Must(RebuildProjection(set(), first.recorder)), 2);
+  ASSERT_EQ(Must(RebuildProjection(set(), first.recorder, nothing)), 2);
   Stop(first);
   const Instance old{"set", "record", 1};
   const SlotState slot = Must(model_->Slots(old)).front();

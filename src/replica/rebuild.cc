@@ -113,8 +113,7 @@ Result<int64_t> Rebuild::Left() {
                          [](int64_t sum, const events::SlotLag& lag) { return sum + lag.events; });
 }
 
-Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
-                        std::stop_token stop) {
+Status Rebuild::CatchUp(int64_t lag, RebuildObserver& observer, std::stop_token stop) {
   MUSTER_ASSIGN(const DesiredState begun, Settled());
   MUSTER_ASSIGN(const int version, Other(begun));
   for (;;) {
@@ -123,7 +122,7 @@ Status Rebuild::CatchUp(int64_t lag, const std::function<void(int64_t left)>& pr
     MUSTER_TRY(CheckNotPaused(desired));
     MUSTER_ASSIGN(const auto slots, model_.Slots({set_, name_, version}));
     MUSTER_ASSIGN(const int64_t left, Left());
-    if (progress) progress(left);
+    observer.Advanced(left);
     // Slots appear when a worker acquires them: before that, nothing happens.
     if (left <= lag && slots.size() == static_cast<size_t>(log_.slots())) return {};
     const auto took = env_.MonoNow() - began;

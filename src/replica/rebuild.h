@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -39,9 +38,8 @@ class Rebuild {
   Result<int64_t> Left();
 
   // Waits until the new version is at most `lag` events behind, reporting the remaining events to
-  // `progress`. Requires running workers.
-  Status CatchUp(int64_t lag, const std::function<void(int64_t left)>& progress,
-                 std::stop_token stop);
+  // `observer`. Requires running workers.
+  Status CatchUp(int64_t lag, RebuildObserver& observer, std::stop_token stop);
 
   // Makes the newest version the one that readers see, or with `back` the previous one: briefly
   // holds the active one until the other has caught up, and swaps. Side effects are handed over

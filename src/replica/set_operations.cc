@@ -26,13 +26,12 @@ Result<std::vector<ProjectionStatus>> ReadStatus(const ReplicaSet& set,
 }
 
 Result<int> RebuildProjection(const ReplicaSet& set, std::shared_ptr<Projection> projection,
-                              const std::function<void(int64_t left)>& progress,
-                              std::stop_token stop) {
+                              RebuildObserver& observer, std::stop_token stop) {
   MUSTER_ASSIGN(const auto model,
                 OpenReadModel(set.read_model, set.env, {.usual = set.call_timeout}));
   Rebuild rebuild = RebuildOf(set, *model, std::move(projection));
   MUSTER_ASSIGN(const int version, rebuild.Begin());
-  MUSTER_TRY(rebuild.CatchUp(kNearlyThere, progress, stop));
+  MUSTER_TRY(rebuild.CatchUp(kNearlyThere, observer, stop));
   MUSTER_TRY(rebuild.Swap(/*back=*/false, stop));
   return version;
 }

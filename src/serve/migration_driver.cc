@@ -9,7 +9,8 @@ MigrationDriver::MigrationDriver(const SiteStore& store, Env& env)
 Result<plan::RunState> MigrationDriver::Retry(const std::string& id,
                                               const plan::ResumeOptions& options,
                                               const std::stop_token& stop) {
-  MUSTER_ASSIGN(const plan::RunState run, engine_->Resume(id, options, {}, stop));
+  plan::RunObserver nothing;
+  MUSTER_ASSIGN(const plan::RunState run, engine_->Resume(id, options, nothing, stop));
   return engine_->Drive(run, stop);
 }
 

@@ -45,7 +45,7 @@ class PlanUser {
   // Resumes with an edited plan: never allowed.
   void UseEdited(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
-      const auto run = runs_.Resume(PlanWorld::kMigration, world_.edited(), {}, {}, stop);
+      const auto run = runs_.Resume(PlanWorld::kMigration, world_.edited(), {}, nothing_, stop);
       if (run) return sim_.Violate("R", "a run was resumed with another plan");
       if (run.error().code == Code::kConflict) {
         if (run.error().message.find("has changed") == std::string::npos)
@@ -60,7 +60,7 @@ class PlanUser {
   // Asks for a run that a later version has begun: must not be touched.
   void UseNewer(std::stop_token stop) {
     while (!stop.stop_requested()) {
-      const auto run = runs_.Resume(kNewer, world_.plan(), {}, {}, stop);
+      const auto run = runs_.Resume(kNewer, world_.plan(), {}, nothing_, stop);
       if (run) return sim_.Violate("R", "the run of a newer version was resumed");
       if (!IsTransient(run.error().code)) {
         if (run.error().message.find("newer version") == std::string::npos)
@@ -92,7 +92,7 @@ class PlanUser {
     env_.Sleep(after, stop);
     const PlanDrivers::Draining draining(world_.drivers());
     while (!stop.stop_requested()) {
-      const auto drained = runs_.Drain(PlanWorld::kMigration, threads_, {}, stop);
+      const auto drained = runs_.Drain(PlanWorld::kMigration, threads_, nothing_, stop);
       if (drained && drained->status == RunStatus::kCancelled)
         sim_.Sometimes("46 a run is drained");
       if (drained || drained.error().code == Code::kConflict) return;
@@ -120,7 +120,7 @@ class PlanUser {
       if (begun) return *begun;
       if (begun.error().code != Code::kConflict) return Refused(begun.error());
     }
-    const auto run = runs_.Resume(PlanWorld::kMigration, world_.plan(), {}, {}, stop);
+    const auto run = runs_.Resume(PlanWorld::kMigration, world_.plan(), {}, nothing_, stop);
     if (run) return *run;
     return Refused(run.error());
   }
@@ -153,6 +153,7 @@ class PlanUser {
   plan::TaskGate gate_;
   states::States states_;
   Runs runs_;
+  plan::RunObserver nothing_;
 };
 
 class PlanWorkloadImpl final : public Workload {

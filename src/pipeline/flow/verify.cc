@@ -155,8 +155,12 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
 class Comparison {
  public:
   Comparison(const VerifySide& source, const VerifySide& target, const VerifyOptions& options,
-             std::stop_token stop)
-      : source_(source), target_(target), options_(options), stop_(std::move(stop)) {
+             VerifyObserver& observer, std::stop_token stop)
+      : source_(source),
+        target_(target),
+        options_(options),
+        observer_(observer),
+        stop_(std::move(stop)) {
     const Source& one = source.source;
     const Source& other = target.source;
     contents_.compared = options.checksums;
@@ -262,12 +266,11 @@ class Comparison {
 
   void Progress(int64_t documents) {
     read_ += documents;
-    if (options_.progress) options_.progress(read_);
+    observer_.Advanced(read_);
   }
 
   Status Save() {
-    if (!options_.save) return {};
-    return options_.save([this] { return state_.ToText(); });
+    return observer_.Save([this] { return state_.ToText(); });
   }
 
   void Report(const VerifySideState& side, std::vector<VerifyReport::Count>& counts) {
@@ -334,6 +337,7 @@ class Comparison {
   const VerifySide& source_;
   const VerifySide& target_;
   const VerifyOptions& options_;
+  VerifyObserver& observer_;
   const std::stop_token stop_;
   Contents contents_;
   VerifyState state_;
@@ -365,9 +369,11 @@ bool VerifyReport::Equal() const {
 }
 
 Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,
-                                      const VerifyOptions& options, std::stop_token stop) {
+                                      const VerifyOptions& options, VerifyObserver& observer,
+                                      std::stop_token stop) {
   // A quarter of a megabyte: too large for the stack.
-  const auto comparison = std::make_unique<Comparison>(source, target, options, std::move(stop));
+  const auto comparison =
+      std::make_unique<Comparison>(source, target, options, observer, std::move(stop));
   return comparison->Run();
 }
 

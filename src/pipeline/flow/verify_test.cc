@@ -56,6 +56,19 @@ TEST(DocumentHash, ComparesTypesWhereBothSidesKeepThem) {
   EXPECT_NE(exact(R"({"a":null})"), exact(R"({"a":"null"})"));
 }
 
+VerifyObserver nothing;
+
+class Watcher final : public VerifyObserver {
+ public:
+  std::string state;
+  int64_t seen = 0;
+  void Advanced(int64_t documents) override { seen = documents; }
+  Status Save(const std::function<std::string()>& text) override {
+    state = text();
+    return {};
+  }
+};
+
 class VerifyTest : public ::testing::Test {
  protected:
   static std::string Id(int number) { return "id" + std::to_string(number); }
@@ -66,7 +79,7 @@ class VerifyTest : public ::testing::Test {
   }
   static VerifyReport Verify(MemorySource& source, MemorySource& target, bool checksums) {
     const VerifyOptions options{.checksums = checksums};
-    auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {});
+    auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
     EXPECT_TRUE(report) << report.error().ToString();
     return report ? *report : VerifyReport{};
   }
@@ -94,23 +107,18 @@ TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
   const VerifyReport whole = Verify(source, target, true);
   const auto parts = static_cast<int>(whole.source.size() + whole.target.size());
   for (const int cut : {1, 5, static_cast<int>(whole.source.size()) + 3}) {
-    std::string state;
     VerifyOptions options{.checksums = true};
-    options.save = [&](const auto& text) {
-      state = text();
-      return Status();
-    };
+    Watcher watcher;
     Interrupted left(source);
     Interrupted right(target);
     (cut < static_cast<int>(whole.source.size()) ? left : right).fails_at =
         cut < static_cast<int>(whole.source.size()) ? cut : 3;
-    ASSERT_FALSE(VerifyCollection({left, "c"}, {right, "c"}, options, {}));
+    ASSERT_FALSE(VerifyCollection({left, "c"}, {right, "c"}, options, watcher, {}));
     const int done = left.reads + right.reads - 1;
     left.fails_at = right.fails_at = left.reads = right.reads = 0;
-    options.state = state;
-    int64_t seen = 0;
-    options.progress = [&](int64_t documents) { seen = documents; };
-    const auto report = VerifyCollection({left, "c"}, {right, "c"}, options, {});
+    options.state = watcher.state;
+    watcher.seen = 0;
+    const auto report = VerifyCollection({left, "c"}, {right, "c"}, options, watcher, {});
     ASSERT_TRUE(report) << report.error().ToString();
     // Differences are looked for in all of it.
     EXPECT_EQ(left.reads + right.reads, 2 * parts - done);
@@ -120,7 +128,7 @@ TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
     EXPECT_EQ(report->named.size(), whole.named.size());
     EXPECT_EQ(report->Unreadable(), 1);
     if (done > 0) {
-      EXPECT_GT(seen, 0);
+      EXPECT_GT(watcher.seen, 0);
     }
   }
 }
@@ -128,19 +136,15 @@ TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
 TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {
   MemorySource source(10);
   Fill(source, 0, 30);
-  std::string state;
   VerifyOptions options{.checksums = true};
-  options.save = [&](const auto& text) {
-    state = text();
-    return Status();
-  };
-  ASSERT_TRUE(VerifyCollection({source, "c"}, {source, "c"}, options, {}));
-  options.state = state;
+  Watcher watcher;
+  ASSERT_TRUE(VerifyCollection({source, "c"}, {source, "c"}, options, watcher, {}));
+  options.state = watcher.state;
   MemorySource other(9);
   Fill(other, 0, 30);
   Interrupted left(source);
   Interrupted right(other);
-  ASSERT_TRUE(VerifyCollection({left, "c"}, {right, "c"}, options, {})->Equal());
+  ASSERT_TRUE(VerifyCollection({left, "c"}, {right, "c"}, options, nothing, {})->Equal());
   EXPECT_EQ(left.reads, 0);
   EXPECT_EQ(right.reads, 4);
 }
@@ -163,7 +167,7 @@ TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
     }
   }
   const VerifyOptions options{.checksums = true, .transforms = plan.get()};
-  const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {});
+  const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
   ASSERT_TRUE(report) << report.error().ToString();
   EXPECT_TRUE(report->Equal());
   EXPECT_EQ(report->SourceDocuments(), 12);
@@ -176,7 +180,7 @@ TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
     wrong.Add("c", {.id = Id(i) + "y", .body = i == 8 ? R"({"part":"z"})" : R"({"part":"y"})"});
   }
   wrong.Add("c", {.id = Id(3), .body = R"({"n":3})"});
-  const auto differs = VerifyCollection({source, "c"}, {wrong, "c"}, options, {});
+  const auto differs = VerifyCollection({source, "c"}, {wrong, "c"}, options, nothing, {});
   ASSERT_TRUE(differs) << differs.error().ToString();
   std::map<std::string, Kind> named;
   for (const VerifyDifference& one : differs->named) named[one.id] = one.kind;
@@ -195,8 +199,9 @@ TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
   const auto plan =
       ParseTransforms("- javascript: '({n, ...rest}) => ({m: n, ...rest})'", "t").value();
   const VerifyOptions options{.checksums = true, .transforms = plan.get()};
-  EXPECT_TRUE(VerifyCollection({source, "c"}, {target, "c"}, options, {})->differences == 0);
-  EXPECT_EQ(VerifyCollection({source, "c"}, {rounded, "c"}, options, {})->differences, 1);
+  EXPECT_TRUE(VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {})->differences ==
+              0);
+  EXPECT_EQ(VerifyCollection({source, "c"}, {rounded, "c"}, options, nothing, {})->differences, 1);
 }
 
 TEST_F(VerifyTest, OrderAndPartitionsDoNotMatter) {
@@ -248,7 +253,8 @@ TEST_F(VerifyTest, WhatFailsInATransformWasNotMigrated) {
   const auto plan = ParseTransforms("- cast: {n: number}", "t").value();
   for (const bool checksums : {false, true}) {
     const VerifyOptions options{.checksums = checksums, .transforms = plan.get()};
-    const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, {}).value();
+    const auto report =
+        VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {}).value();
     EXPECT_FALSE(report.Equal());
     EXPECT_EQ(report.SourceDocuments(), 2);
     EXPECT_EQ(report.Unreadable(), 1);
@@ -300,7 +306,9 @@ class VerifyJsonNullTest : public VerifyTest {
     auto source = OpenSource(Url("t"), RealEnv()).value();
     auto target = OpenSource(Url("u"), RealEnv()).value();
     const VerifyOptions options{.checksums = true};
-    return VerifyCollection({*source, "t"}, {*target, "u"}, options, {}).value().differences;
+    return VerifyCollection({*source, "t"}, {*target, "u"}, options, nothing, {})
+        .value()
+        .differences;
   }
 
   const testing::TemporaryFolder folder_;

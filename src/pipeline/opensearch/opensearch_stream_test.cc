@@ -132,7 +132,9 @@ TEST_F(DataStreamPipeline, IsMigratedAsOneAndEqualAndOnlyOnce) {
     EXPECT_EQ(counts->written, 75);
     const auto made = OpenSource(copy);
     ASSERT_EQ(made->Collections().value().at(0).name, copy);
-    const auto report = VerifyCollection({*source, name_}, {*made, copy}, {.checksums = true}, {});
+    VerifyObserver nothing;
+    const auto report =
+        VerifyCollection({*source, name_}, {*made, copy}, {.checksums = true}, nothing, {});
     ASSERT_TRUE(report) << report.error().ToString();
     EXPECT_TRUE(report->Equal()) << report->differences;
     EXPECT_EQ(report->TargetDocuments(), 75);

@@ -558,7 +558,8 @@ TEST_F(OpenSearchPipeline, AScriptDecidesWhatBecomesOfDocumentsAndMappings) {
     EXPECT_EQ(counts->skipped, 30);
     const auto made = OpenSource("/" + target);
     const VerifyOptions options{.checksums = true, .transforms = plan.get()};
-    const auto report = VerifyCollection({*source, index_}, {*made, target}, options, {});
+    VerifyObserver nothing;
+    const auto report = VerifyCollection({*source, index_}, {*made, target}, options, nothing, {});
     ASSERT_TRUE(report) << report.error().ToString();
     EXPECT_TRUE(report->Equal()) << report->differences;
     EXPECT_EQ(report->TargetDocuments(), 90);

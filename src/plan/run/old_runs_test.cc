@@ -15,6 +15,8 @@
 namespace muster::plan {
 namespace {
 
+RunObserver nothing;
+
 // Succeeds, and records the parts of the plan that calls were made for, by state.
 class Recorder final : public states::TaskExecutor {
  public:
@@ -74,7 +76,7 @@ class OldRunsTest : public ::testing::Test {
   }
 
   RunStatus ResumeAndDrive(const std::string& id) {
-    const auto run = runs.Resume(id, plan, {}, {}, {});
+    const auto run = runs.Resume(id, plan, {}, nothing, {});
     if (!run) throw std::runtime_error(run.error().ToString());
     return runs.Drive(*run, 2, {})->status;
   }

@@ -38,10 +38,10 @@ class StoreRunEngine final : public RunEngine {
     return runs_.Start(plan, *profile, options.inputs, options.folder);
   }
 
-  Result<RunState> Resume(const std::string& id, const ResumeOptions& options, const Sayer& say,
-                          std::stop_token stop) override {
+  Result<RunState> Resume(const std::string& id, const ResumeOptions& options,
+                          RunObserver& observer, std::stop_token stop) override {
     MUSTER_ASSIGN(const Plan plan, PlanOf(id, options));
-    return runs_.Resume(id, plan, options, say, std::move(stop));
+    return runs_.Resume(id, plan, options, observer, std::move(stop));
   }
 
   Result<std::vector<std::string>> Repeats(const std::string& id,
@@ -56,8 +56,9 @@ class StoreRunEngine final : public RunEngine {
 
   Status Cancel(const std::string& id) override { return runs_.Cancel(id); }
 
-  Result<RunState> Drain(const std::string& id, const Sayer& say, std::stop_token stop) override {
-    return Alone([&] { return runs_.Drain(id, threads_, say, std::move(stop)); });
+  Result<RunState> Drain(const std::string& id, RunObserver& observer,
+                         std::stop_token stop) override {
+    return Alone([&] { return runs_.Drain(id, threads_, observer, std::move(stop)); });
   }
 
   Result<RunState> Find(const std::string& id) override { return runs_.Find(id); }

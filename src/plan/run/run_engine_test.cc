@@ -75,6 +75,7 @@ class RunEngineTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   const std::unique_ptr<store::Store> store_ = *store::OpenStore("memory:", RealEnv());
   Answers answers_;
+  RunObserver nothing_;
   const std::unique_ptr<RunEngine> engine_ = NewRunEngine(*store_, {&answers_}, {}, RealEnv());
 };
 
@@ -118,7 +119,7 @@ TEST_F(RunEngineTest, AFailedRunIsResumedFromItsFileAndKeepsWhatSucceeded) {
   EXPECT_TRUE(engine_->Repeats("m", {})->empty());
   EXPECT_EQ(*engine_->Repeats("m", {.again = {.rank = 1}}),
             (std::vector<std::string>{"extract/A", "transform/load-a"}));
-  const auto resumed = engine_->Resume("m", {}, {}, {});
+  const auto resumed = engine_->Resume("m", {}, nothing_, {});
   ASSERT_TRUE(resumed) << resumed.error().ToString();
   const auto ended = engine_->Drive(*resumed, {});
   ASSERT_TRUE(ended) << ended.error().ToString();
@@ -132,11 +133,11 @@ TEST_F(RunEngineTest, AMovedPlanIsFoundByItsPath) {
   testing::TemporaryFolder elsewhere;
   for (const char* name : {"plan.yaml", "a.sql"})
     std::filesystem::rename(folder_.At(name), elsewhere.At(name));
-  const auto lost = engine_->Resume("m", {}, {}, {});
+  const auto lost = engine_->Resume("m", {}, nothing_, {});
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, Code::kInvalid);
   EXPECT_NE(lost.error().hint.find("--plan"), std::string::npos) << lost.error().hint;
-  const auto found = engine_->Resume("m", {.path = elsewhere.At("plan.yaml")}, {}, {});
+  const auto found = engine_->Resume("m", {.path = elsewhere.At("plan.yaml")}, nothing_, {});
   EXPECT_TRUE(found) << found.error().ToString();
 }
 

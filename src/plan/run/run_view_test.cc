@@ -14,6 +14,8 @@
 namespace muster::plan {
 namespace {
 
+RunObserver nothing;
+
 class ViewedTasks final : public states::TaskExecutor {
  public:
   std::set<std::string> failing;
@@ -126,7 +128,7 @@ TEST_F(RunViewTest, TasksCompletedByAnEarlierAttemptAreMarked) {
   tasks.failing = {"Extract-2-B"};
   Start(true);
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   const RunView view = runs.View("m").value();

@@ -51,7 +51,7 @@ class Runs {
   // changed, and what depends on it (see Invalidate). kConflict: another process drives it, it is
   // completed, or the plan or one of its scripts has changed (the message says how).
   Result<RunState> Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
-                          const Sayer& say, std::stop_token stop);
+                          RunObserver& observer, std::stop_token stop);
 
   // The tasks that Resume would repeat although they succeeded, by key.
   Result<std::vector<std::string>> DoneAgain(const std::string& id, const Plan& plan,
@@ -68,9 +68,9 @@ class Runs {
 
   // Ends a running one once its current tasks have ended; no more tasks begin. The run's driver
   // does it; a run without one is driven here, with this many concurrent calls. Returns when it has
-  // ended or a stop is requested, which leaves the request in force. `say` receives what the run
-  // waits for, whenever that changes.
-  Result<RunState> Drain(const std::string& id, int threads, const Sayer& say,
+  // ended or a stop is requested, which leaves the request in force. `observer` gets what the
+  // run waits for, whenever that changes.
+  Result<RunState> Drain(const std::string& id, int threads, RunObserver& observer,
                          std::stop_token stop);
 
   // Whether no process holds the run's lease. After a cancel its driver may take a while to release
@@ -127,7 +127,7 @@ class Runs {
                                const ResumeOptions& options);
   // None: another process's lease has not ended.
   Result<std::optional<store::Record>> Claim(const std::string& id, std::stop_token stop);
-  Result<store::Record> Take(const std::string& id, const Sayer& say, std::stop_token stop);
+  Result<store::Record> Take(const std::string& id, RunObserver& observer, std::stop_token stop);
   // Whether this process holds a run's record, claimed with that epoch.
   bool Holds(const store::Record& record, int64_t epoch) const;
   // kLeaseLost: another process has claimed the run.

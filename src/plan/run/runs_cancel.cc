@@ -118,7 +118,7 @@ Result<bool> Runs::IsLetGo(const std::string& id) {
   return !record.due || *record.due <= now;
 }
 
-Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& say,
+Result<RunState> Runs::Drain(const std::string& id, int threads, RunObserver& observer,
                              std::stop_token stop) {
   MUSTER_ASSIGN(RunState run, Find(id));
   if (run.status != RunStatus::kInProgress)
@@ -144,7 +144,7 @@ Result<RunState> Runs::Drain(const std::string& id, int threads, const Sayer& sa
       continue;
     }
     MUSTER_ASSIGN(const std::string waits, WhatIsWaitedFor(run));
-    if (say && !waits.empty() && waits != said) say(waits);
+    if (!waits.empty() && waits != said) observer.Waits(waits);
     said = waits;
     env_.Sleep(kLookEvery, stop);
   }

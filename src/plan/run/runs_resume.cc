@@ -28,7 +28,8 @@ Error IsCompleted(const std::string& id) {
 
 // A driver that died leaves the record claimed until its lease ends: worth waiting for. One that is
 // alive renews it in that time.
-Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::stop_token stop) {
+Result<store::Record> Runs::Take(const std::string& id, RunObserver& observer,
+                                 std::stop_token stop) {
   int64_t seen = 0;
   const MonoTime end = env_.MonoNow() + kPatience;
   while (true) {
@@ -36,8 +37,9 @@ Result<store::Record> Runs::Take(const std::string& id, const Sayer& say, std::s
     if (claimed) return *std::move(claimed);
     if (PLANTED_BUG(runs_are_taken_from_their_drivers)) return Read(id);
     MUSTER_ASSIGN(const store::Record record, Read(id));
-    if (seen == 0 && say) {
-      say("another process drove migration '" + id + "' until recently: waiting up to " +
+    if (seen == 0) {
+      observer.Waits(
+          "another process drove migration '" + id + "' until recently: waiting up to " +
           std::to_string(
               std::chrono::duration_cast<std::chrono::seconds>(end - env_.MonoNow()).count()) +
           " s for its lease to end");
@@ -83,7 +85,7 @@ Result<std::vector<std::string>> Runs::DoneAgain(const std::string& id, const Pl
 }
 
 Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const ResumeOptions& options,
-                              const Sayer& say, std::stop_token stop) {
+                              RunObserver& observer, std::stop_token stop) {
   MUSTER_ASSIGN(const store::Record before, Read(id));
   MUSTER_ASSIGN(const RunState seen, Describe(before));
   if (!PLANTED_BUG(plans_are_not_pinned) && !IsPinned(before, plan) && !options.accept_changes) {
@@ -94,7 +96,7 @@ Result<RunState> Runs::Resume(const std::string& id, const Plan& plan, const Res
   }
   MUSTER_TRY(TasksOf(plan, options.again));
   if (seen.status == RunStatus::kCompleted && !options.again) return IsCompleted(id);
-  MUSTER_ASSIGN(const store::Record record, Take(id, say, stop));
+  MUSTER_ASSIGN(const store::Record record, Take(id, observer, stop));
   MUSTER_ASSIGN(RunState run, Describe(record));
   auto resumed = ResumeHeld(record, run, seen.hash, plan, options);
   if (!resumed) Release(run);

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/env_wrapper.h"
+#include "core/record_version.h"
 #include "core/virtual_env.h"
 #include "muster/plan.h"
 #include "plan/compile/compile.h"
@@ -26,6 +27,14 @@
 
 namespace muster::plan {
 namespace {
+
+RunObserver nothing;
+
+class Heard final : public RunObserver {
+ public:
+  std::vector<std::string> waits;
+  void Waits(const std::string& what) override { waits.push_back(what); }
+};
 
 // Makes all calls of a local profile. Fails tasks on demand, or holds them until they are released
 // or no longer wanted.
@@ -358,14 +367,14 @@ TEST_F(RunsTest, AttemptIsNotMistakenForARunOfThatName) {
     EXPECT_EQ(runs.Drive(*other, 2, {})->status, RunStatus::kCompleted);
   }
   tasks.failing = {"Transform-2-load-c"};
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kFailed);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempts.size(), 2U);
   // In the other order: the attempt exists first.
-  const auto third = runs.Resume("m", plan, {}, {}, {});
+  const auto third = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(third) << third.error().ToString();
   EXPECT_EQ(runs.Drive(*third, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
@@ -421,7 +430,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
   store_as_older("m", 2);
   EXPECT_EQ(runs.Find("m")->status, RunStatus::kInProgress);
   EXPECT_EQ(runs.Find("m.2")->status, RunStatus::kCompleted);
-  const auto resumed = runs.Resume("m", plan, {}, {}, {});
+  const auto resumed = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(resumed) << resumed.error().ToString();
   EXPECT_EQ(runs.Drive(*resumed, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(runs.Find("m")->attempt, 2);
@@ -434,11 +443,11 @@ TEST_F(RunsTest, ResumeSkipsWhatSucceeded) {
   EXPECT_EQ(failed.status, RunStatus::kFailed);
   EXPECT_EQ(failed.error, "RankFailed");
   tasks.failing = {"Transform-2-load-c"};
-  auto again = runs.Resume("m", plan, {}, {}, {});
+  auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
-  again = runs.Resume("m", plan, {}, {}, {});
+  again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
@@ -473,7 +482,7 @@ TEST_F(RunsTest, ResumeSkipsWhatSucceededInALaneOfManyTasks) {
   tasks.failing = {last};
   ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
-  const auto again = runs.Resume("m", lane, {}, {}, {});
+  const auto again = runs.Resume("m", lane, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   for (const auto& [state, calls] : tasks.calls()) {
@@ -514,7 +523,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   EXPECT_EQ(report->ranks[0].failure->error, "Reconcile.Mismatch");
   EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
   tasks.failing = {};
-  const auto again = runs.Resume("m", wide, {}, {}, {});
+  const auto again = runs.Resume("m", wide, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   ended = *runs.Drive(*again, 2, {});
   ASSERT_EQ(ended.status, RunStatus::kCompleted) << ended.cause;
@@ -523,7 +532,7 @@ TEST_F(RunsTest, ARankOfManyTasksIsReportedWithAllItsNumbers) {
   for (const TaskReport& task : report->ranks[0].tasks) EXPECT_EQ(task.rows, 1) << task.name;
   // Even for an attempt that repeats one task.
   const auto retried =
-      runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, {}, {});
+      runs.Resume("m", wide, {.again = {.task = wide.scripts.begin()->first}}, nothing, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   report = runs.Report(*runs.Drive(*retried, 2, {}));
   EXPECT_EQ(report->ranks[0].reconciled, (Json{{"rows", 1}}));
@@ -535,32 +544,32 @@ TEST_F(RunsTest, APlanThatHasChangedIsRefusedUnlessAccepted) {
   RunWhole();
   tasks.failing = {};
   const Plan changed = TwoRanks("2");
-  const auto refused = runs.Resume("m", changed, {}, {}, {});
+  const auto refused = runs.Resume("m", changed, {}, nothing, {});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("objects.A.rows: 1 → 2"), std::string::npos)
       << refused.error().message;
-  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, {}, {});
+  const auto accepted = runs.Resume("m", changed, {.accept_changes = true}, nothing, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
 }
 
 TEST_F(RunsTest, CompletedRunIsRepeatedOnlyInPart) {
   RunWhole();
-  EXPECT_EQ(runs.Resume("m", plan, {}, {}, {}).error().code, Code::kConflict);
-  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, {}, {});
+  EXPECT_EQ(runs.Resume("m", plan, {}, nothing, {}).error().code, Code::kConflict);
+  const auto retried = runs.Resume("m", plan, {.again = {.rank = 2}}, nothing, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   auto calls = tasks.calls();
   EXPECT_EQ(calls["Extract-1-A"], 1);
   EXPECT_EQ(calls["Extract-2-C"], 2);
-  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, {}, {}).error().message,
+  EXPECT_EQ(runs.Resume("m", plan, {.again = {.task = "nobody"}}, nothing, {}).error().message,
             "no task 'nobody'");
 }
 
 TEST_F(RunsTest, ReadersOfARepeatedObjectAreRepeated) {
   RunWhole();
   const auto foreseen = runs.DoneAgain("m", plan, {.task = "A"});
-  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, {}, {});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "A"}}, nothing, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(retried->invalidated, (std::vector<std::string>{"extract/A", "transform/load-a"}));
   EXPECT_EQ(*foreseen, retried->invalidated);
@@ -582,13 +591,13 @@ TEST_F(RunsTest, RankThatContinuedAfterAFailureIsReconciledAgain) {
   ASSERT_EQ(runs.Drive(*run, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 1);
   tasks.failing = {"Extract-2-C"};
-  const auto again = runs.Resume("m", going_on, {}, {}, {});
+  const auto again = runs.Resume("m", going_on, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   ASSERT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kFailed);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank2"], 2);
   tasks.failing = {};
-  const auto last = runs.Resume("m", going_on, {}, {}, {});
+  const auto last = runs.Resume("m", going_on, {}, nothing, {});
   ASSERT_TRUE(last) << last.error().ToString();
   EXPECT_EQ(runs.Drive(*last, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Reconcile-Rank1"], 2);
@@ -605,12 +614,12 @@ TEST_F(RunsTest, EditedScriptIsRejectedOrRepeated) {
   tasks.failing = {};
   Plan edited = pinned;
   edited.scripts.at("load-a").sha256 = "two";
-  const auto refused = runs.Resume("m", edited, {}, {}, {});
+  const auto refused = runs.Resume("m", edited, {}, nothing, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kConflict);
   EXPECT_NE(refused.error().message.find("the script load-a: a.sql was edited"), std::string::npos)
       << refused.error().message;
-  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {}, {});
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, nothing, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->invalidated, std::vector<std::string>{"transform/load-a"});
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
@@ -632,7 +641,7 @@ TEST_F(RunsTest, EditIsAcceptedByAnInterruptedRun) {
   tasks.Release("Transform-1-load-a");
   Plan edited = plan;
   edited.scripts.at("load-a").sha256 = "two";
-  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, {}, {});
+  const auto accepted = runs.Resume("m", edited, {.accept_changes = true}, nothing, {});
   ASSERT_TRUE(accepted) << accepted.error().ToString();
   EXPECT_EQ(accepted->attempt, 2);
   EXPECT_EQ(runs.Drive(*accepted, 2, {})->status, RunStatus::kCompleted);
@@ -650,7 +659,7 @@ TEST_F(RunsTest, RunWithoutPinnedScriptsIsComparedWithoutThem) {
   ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
   Plan looked_into = plan;
   looked_into.scripts.at("load-a").sha256 = "one";
-  const auto again = runs.Resume("m", looked_into, {}, {}, {});
+  const auto again = runs.Resume("m", looked_into, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
@@ -665,7 +674,7 @@ TEST_F(RunsTest, CancelledRunHasItsStatusAndCanBeResumed) {
   EXPECT_EQ(tasks.statuses(), std::vector<std::string>{"CANCELLED"});
   EXPECT_EQ(runs.Cancel("m").error().code, Code::kConflict);
   Expire();
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.statuses().back(), "COMPLETED");
@@ -696,7 +705,7 @@ TEST_F(RunsTest, DrainLetsRunningTasksEndAndStartsNoOthers) {
   auto driven = std::async(std::launch::async, [&] { return runs.Drive(*run, 2, {}); });
   tasks.AwaitCall("Extract-1-A");
   tasks.AwaitCall("Extract-1-B");
-  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, {}); });
+  auto drained = std::async(std::launch::async, [&] { return runs.Drain("m", 2, nothing, {}); });
   // The request is known before the last running task can end.
   while (!gate.closed()) std::this_thread::yield();
   tasks.Release("Extract-1-A");
@@ -704,11 +713,11 @@ TEST_F(RunsTest, DrainLetsRunningTasksEndAndStartsNoOthers) {
   EXPECT_EQ(driven.get()->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses(), (std::vector<std::string>{"IN_PROGRESS", "CANCELLED"}));
   EXPECT_FALSE(tasks.calls().contains("Transform-1-load-a"));
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
-  EXPECT_EQ(runs.Drain("m", 2, {}, {}).error().code, Code::kConflict);
+  EXPECT_EQ(runs.Drain("m", 2, nothing, {}).error().code, Code::kConflict);
 }
 
 // The draining process has started a call whose end was seen by another process.
@@ -729,19 +738,19 @@ TEST_F(RunsTest, ACallThatEndedInAnotherProcessDoesNotHoldUpADrain) {
     TaskGate other_gate{{&tasks}};
     states::States other_states{*store, {&other_gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
     Runs other{*store, other_states, RealEnv(), &other_gate};
-    drive_until(other, *other.Resume("m", plan, {}, {}, {}), "Transform-1-load-a");
+    drive_until(other, *other.Resume("m", plan, {}, nothing, {}), "Transform-1-load-a");
   }
   std::stop_source stop;
   const std::jthread limit([&](const std::stop_token& done) {
     if (RealEnv().Sleep(std::chrono::seconds(20), done)) stop.request_stop();
   });
-  const auto run = runs.Resume("m", plan, {}, {}, {});
+  const auto run = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(run) << run.error().ToString();
   auto driven =
       std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
   tasks.AwaitCall("Transform-1-load-a", 2);
   auto drained =
-      std::async(std::launch::async, [&] { return runs.Drain("m", 2, {}, stop.get_token()); });
+      std::async(std::launch::async, [&] { return runs.Drain("m", 2, nothing, stop.get_token()); });
   while (!gate.closed() && !stop.stop_requested()) std::this_thread::yield();
   tasks.Release("Transform-1-load-a");
   EXPECT_EQ(drained.get()->status, RunStatus::kCancelled);
@@ -752,7 +761,7 @@ TEST_F(RunsTest, RunWithoutADriverIsDrainedWithoutStartingTasks) {
   ASSERT_TRUE(runs.Start(plan, plan.profiles.front(), kInputs));
   Expire();
   Runs other(*store, states, RealEnv(), &gate);
-  const auto drained = other.Drain("m", 2, {}, {});
+  const auto drained = other.Drain("m", 2, nothing, {});
   ASSERT_TRUE(drained) << drained.error().ToString();
   EXPECT_EQ(drained->status, RunStatus::kCancelled);
   EXPECT_EQ(tasks.statuses().back(), "CANCELLED");
@@ -780,14 +789,14 @@ TEST_F(RunsTest, DrainRequestForAnEarlierAttemptIsDroppedWithAMessage) {
   StoreWithALateWish late(*store, [&] {
     ASSERT_TRUE(runs.Cancel("m"));
     Expire();
-    ASSERT_TRUE(runs.Resume("m", plan, {}, {}, {}));
+    ASSERT_TRUE(runs.Resume("m", plan, {}, nothing, {}));
   });
   Runs other(late, states, RealEnv(), &gate);
   std::stop_source stop;
   const std::jthread limit([&](const std::stop_token& done) {
     if (RealEnv().Sleep(std::chrono::seconds(20), done)) stop.request_stop();
   });
-  const auto drained = other.Drain("m", 2, {}, stop.get_token());
+  const auto drained = other.Drain("m", 2, nothing, stop.get_token());
   ASSERT_FALSE(drained);
   EXPECT_EQ(drained.error().code, Code::kConflict);
   EXPECT_NE(drained.error().message.find("attempt 2 continues"), std::string::npos)
@@ -807,7 +816,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(report->ranks[0].failure->cause, "on purpose");
   EXPECT_EQ(report->ranks[1].state, PartState::kWaiting);
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.status, RunStatus::kCompleted) << done.cause;
@@ -817,7 +826,7 @@ TEST_F(RunsTest, ARankWhoseRowsAreMissingFailsAndIsReconciledAgain) {
   EXPECT_EQ(calls["Reconcile-Rank1"], 2);
   EXPECT_EQ(calls["Reconcile-Rank2"], 1);
   // Repeated tasks are reconciled again, and no others.
-  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, {}, {});
+  const auto retried = runs.Resume("m", plan, {.again = {.task = "load-c"}}, nothing, {});
   ASSERT_TRUE(retried) << retried.error().ToString();
   EXPECT_EQ(runs.Drive(*retried, 2, {})->status, RunStatus::kCompleted);
   calls = tasks.calls();
@@ -885,7 +894,7 @@ TEST_F(RunsTest, ResumedRunKeepsItsStart) {
   tasks.failing = {"Extract-1-B"};
   const RunState first = RunWhole();
   tasks.failing = {};
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   const RunState done = *runs.Drive(*again, 2, {});
   EXPECT_EQ(done.FirstStart(), first.FirstStart());
@@ -930,14 +939,13 @@ TEST(RunsLease, ADriverThatDisappearsIsReplacedWhenItsLeaseEnds) {
   ASSERT_TRUE(gone.Start(plan, plan.profiles.front(), kInputs));
   const WallTime before = env.WallNow();
   Runs next(*store, states, env);
-  std::vector<std::string> said;
-  const auto say = [&](const std::string& what) { said.push_back(what); };
-  const auto run = next.Resume("m", plan, {}, say, {});
+  Heard heard;
+  const auto run = next.Resume("m", plan, {}, heard, {});
   ASSERT_TRUE(run) << run.error().ToString();
   EXPECT_EQ(run->attempt, 1);
   EXPECT_GE(env.WallNow() - before, std::chrono::seconds(14));
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("s for its lease to end"), std::string::npos) << said[0];
+  ASSERT_EQ(heard.waits.size(), 1U);
+  EXPECT_NE(heard.waits[0].find("s for its lease to end"), std::string::npos) << heard.waits[0];
 }
 
 // The clock of a process that is suspended in its first sleep until woken.
@@ -979,7 +987,7 @@ TEST_F(RunsTest, ProcessThatLostItsRunStopsWithAnError) {
   tasks.AwaitCall("Extract-1-A");
   Expire();
   Runs next(*store, states, RealEnv());
-  const auto taken = next.Resume("m", plan, {}, {}, {});
+  const auto taken = next.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(taken) << taken.error().ToString();
   const store::Record held = store->Get(kRunKind, "m").value().value();
   env.Wake();
@@ -1022,7 +1030,7 @@ TEST_F(RunsTest, ALostReplyDoesNotHideThatARunOrAnAttemptWasWritten) {
   ASSERT_EQ(unlucky.Drive(*run, 2, {})->status, RunStatus::kFailed);
   tasks.failing = {};
   losing.left = 1;
-  const auto again = unlucky.Resume("m", plan, {}, {}, {});
+  const auto again = unlucky.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(losing.left, 0);
   EXPECT_EQ(again->attempt, 2);
@@ -1056,7 +1064,7 @@ TEST(RunsLease, ClaimOfUnknownOutcomeIsRepeated) {
   env.Pass(std::chrono::minutes(5));
   const WallTime before = env.WallNow();
   Runs next(store, states, env);
-  const auto run = next.Resume("m", plan, {}, {}, {});
+  const auto run = next.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(run) << run.error().ToString();
   // It is ours through the claim whose answer was lost, not through another one after that has
   // expired.

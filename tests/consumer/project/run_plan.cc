@@ -39,7 +39,8 @@ muster::Result<RunState> Begin(muster::plan::RunEngine& engine, const std::strin
                                const std::string& migration) {
   auto run = engine.Start(path, {.inputs = {{"migrationId", migration}}});
   if (run || run.error().code != muster::Code::kConflict) return run;
-  return engine.Resume(migration, {}, {}, {});
+  muster::plan::RunObserver nothing;
+  return engine.Resume(migration, {}, nothing, {});
 }
 
 muster::Status RunPlan(const std::string& path, const std::string& migration) {
