@@ -21,6 +21,8 @@ std::span<const Input> MachineInputs();  // state machines and expressions
 std::span<const Input> RecordInputs();   // records of stores, and metadata next to data
 std::span<const Input> WireInputs();     // requests to `serve`, and responses of AWS and stores
 std::span<const Input> ServiceInputs();  // responses to sources that call a service
+std::span<const Input> StoredInputs();   // records and files that only their readers know
+std::span<const Input> TextInputs();     // short texts, and files of other tools
 
 // Removes the first byte and returns it as a choice among `count`.
 size_t TakeChoice(std::string_view& bytes, size_t count);

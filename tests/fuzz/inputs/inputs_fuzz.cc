@@ -13,8 +13,8 @@ namespace {
 
 std::vector<Input> AllInputs() {
   std::vector<Input> all;
-  for (const auto inputs :
-       {FileInputs(), MachineInputs(), RecordInputs(), WireInputs(), ServiceInputs()}) {
+  for (const auto inputs : {FileInputs(), MachineInputs(), RecordInputs(), WireInputs(),
+                            ServiceInputs(), StoredInputs(), TextInputs()}) {
     all.insert(all.end(), inputs.begin(), inputs.end());
   }
   return all;

@@ -40,7 +40,7 @@ void RoundTripBody(const std::string& text) {
 }
 
 void ReadWork(std::string_view bytes) {
-  const size_t kind = TakeChoice(bytes, 10);
+  const size_t kind = TakeChoice(bytes, 11);
   const std::string text(bytes);
   if (kind == 0) {
     RoundTrip<work::ItemBody>(text);
@@ -58,6 +58,7 @@ void ReadWork(std::string_view bytes) {
   if (kind == 7) RoundTrip<work::EndBody>(text);
   if (kind == 8) RoundTrip<work::SplitRequestBody>(text);
   if (kind == 9) RoundTrip<work::RedrivePageBody>(text);
+  if (kind == 10) RoundTrip<work::BudgetBody>(text);
 }
 
 void ReadSetRecords(std::string_view bytes) {

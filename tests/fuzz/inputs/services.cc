@@ -4,6 +4,7 @@
 
 #include "fuzz/inputs/inputs.h"
 #include "muster/migrate.h"
+#include "net/s3.h"
 #include "support/hasty_env.h"
 #include "support/http_server.h"
 
@@ -46,13 +47,18 @@ class Service {
   testing::HttpServer server_;
 };
 
-void ReadFrom(std::string_view bytes, const std::string& scheme, const std::string& rest) {
+Service& Answering(std::string_view bytes) {
   static std::unique_ptr<Service> service;
   static int runs = 0;
   if (runs++ % kRunsOfAServer == 0) service = std::make_unique<Service>();
   service->SetAnswers(bytes);
+  return *service;
+}
+
+void ReadFrom(std::string_view bytes, const std::string& scheme, const std::string& rest) {
+  const Service& service = Answering(bytes);
   testing::HastyEnv env;
-  const auto source = pipeline::OpenSource(scheme + service->Address() + rest, env);
+  const auto source = pipeline::OpenSource(scheme + service.Address() + rest, env);
   if (source) ReadAll(**source, [](const pipeline::Document&) {});
 }
 
@@ -64,8 +70,22 @@ void ReadSalesforce(std::string_view bytes) {
 
 void ReadOpenSearch(std::string_view bytes) { ReadFrom(bytes, "opensearch+http://", "/index"); }
 
+// Lists and reads a bucket.
+void ReadBucket(std::string_view bytes) {
+  setenv("AWS_ACCESS_KEY_ID", "id", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  Service& service = Answering(bytes);
+  testing::HastyEnv env;
+  net::S3Client client(
+      {.bucket = "bucket", .endpoint = "http://" + service.Address(), .path_style = true}, env);
+  static_cast<void>(client.List());
+  static_cast<void>(client.Size("key"));
+  static_cast<void>(client.Read("key", 0, 4));
+}
+
 constexpr Input kInputs[] = {{"salesforce_source", ReadSalesforce},
-                             {"opensearch_source", ReadOpenSearch}};
+                             {"opensearch_source", ReadOpenSearch},
+                             {"bucket", ReadBucket}};
 
 }  // namespace
 
