@@ -23,6 +23,20 @@ class Condition {
   void Wait(MutexLock& lock, std::chrono::nanoseconds timeout,
             const std::stop_token& stop = {}) NO_THREAD_SAFETY_ANALYSIS;
 
+  // The same until `done`, which is called with the mutex held. False: `timeout` or a stop request
+  // came first.
+  template <class Done>
+  bool WaitFor(MutexLock& lock, std::chrono::nanoseconds timeout, const std::stop_token& stop,
+               Done done) NO_THREAD_SAFETY_ANALYSIS {
+    const MonoTime end = env_.MonoNow() + timeout;
+    while (!done()) {
+      const std::chrono::nanoseconds left = end - env_.MonoNow();
+      if (left.count() <= 0 || stop.stop_requested()) return false;
+      Wait(lock, left, stop);
+    }
+    return true;
+  }
+
   // The caller holds the mutex.
   void NotifyOne();
   void NotifyAll();

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 
+#include "core/condition.h"
 #include "core/mutex.h"
 #include "events/backends.h"
 #include "events/event_rules.h"
@@ -44,7 +44,7 @@ class MemoryEventLog final : public EventLog {
       }
       versions.push_back(static_cast<int64_t>(stream.size()));
     }
-    appended_.notify_all();
+    appended_.NotifyAll();
     return versions;
   }
 
@@ -130,8 +130,8 @@ class MemoryEventLog final : public EventLog {
   void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override {
     MutexLock lock(mutex_);
     const size_t seen = events_.size();
-    appended_.wait_for(lock, stop, timeout,
-                       [&]() REQUIRES(mutex_) { return events_.size() != seen; });
+    appended_.WaitFor(lock, timeout, stop,
+                      [&]() REQUIRES(mutex_) { return events_.size() != seen; });
   }
 
  private:
@@ -155,7 +155,7 @@ class MemoryEventLog final : public EventLog {
   const int slots_;
   const size_t read_bytes_;
   Mutex mutex_;
-  std::condition_variable_any appended_;
+  Condition appended_{env_};
   std::vector<Event> events_ GUARDED_BY(mutex_);  // position n is at index n - 1
   std::map<std::string, std::vector<size_t>, std::less<>> streams_ GUARDED_BY(mutex_);
 };

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <thread>
 
 #include "core/backoff.h"
+#include "core/condition.h"
 #include "core/guard.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -34,7 +34,7 @@ class ThreadRunner final : public FollowerRunner {
   bool HaveThreads() const override { return true; }
 
   void Start(Follower& follower) override {
-    auto running = std::make_unique<FollowerThread>();
+    auto running = std::make_unique<FollowerThread>(env_);
     FollowerThread* own = running.get();
     running->thread = std::jthread(
         [this, own, &follower](std::stop_token stop) { Work(*own, follower, std::move(stop)); });
@@ -66,8 +66,9 @@ class ThreadRunner final : public FollowerRunner {
 
  private:
   struct FollowerThread {
+    explicit FollowerThread(Env& env) : ended(env) {}
     Mutex mutex;
-    std::condition_variable_any ended;
+    Condition ended;
     bool done GUARDED_BY(mutex) = false;
     std::optional<Error> failure GUARDED_BY(mutex);
     std::jthread thread;  // destroyed first
@@ -75,8 +76,8 @@ class ThreadRunner final : public FollowerRunner {
 
   static bool AwaitEnd(FollowerThread& running, milliseconds patience) {
     MutexLock lock(running.mutex);
-    return running.ended.wait_for(lock, patience,
-                                  [&]() REQUIRES(running.mutex) { return running.done; });
+    return running.ended.WaitFor(lock, patience, {},
+                                 [&]() REQUIRES(running.mutex) { return running.done; });
   }
 
   void Work(FollowerThread& running, Follower& follower, std::stop_token stop) {
@@ -104,7 +105,7 @@ class ThreadRunner final : public FollowerRunner {
     }
     const MutexLock lock(running.mutex);
     running.done = true;
-    running.ended.notify_all();
+    running.ended.NotifyAll();
   }
 
   store::Store& store_;

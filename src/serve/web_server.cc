@@ -51,7 +51,7 @@ class ThreadedServer final : public WebServer {
 
  private:
   void AcceptAll() {
-    constexpr int kPauseUs = 10'000;
+    constexpr int kPauseMs = 10;
     while (!stop_.stop_requested()) {
       pollfd waiting[] = {{listener_.socket(), POLLIN, 0}, {wake_, POLLIN, 0}};
       poll(waiting, 2, -1);
@@ -61,7 +61,7 @@ class ThreadedServer final : public WebServer {
       if (client.socket >= 0) {
         Admit(client);
       } else if (client.error != EAGAIN && client.error != EINTR) {
-        usleep(kPauseUs);  // out of descriptors, perhaps: the client stays in the backlog
+        poll(&waiting[1], 1, kPauseMs);  // out of descriptors, perhaps: it stays in the backlog
       }
     }
   }

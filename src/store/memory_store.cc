@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "core/condition.h"
 #include "core/mutex.h"
 #include "core/planted_bug.h"
 #include "store/backends.h"
@@ -56,12 +56,10 @@ class MemoryStore final : public Store {
     MUSTER_TRY(CheckChanges(changes));
     std::vector<Written> answers;
     answers.reserve(changes.size());
-    {
-      const MutexLock lock(mutex_);
-      for (const Change& change : changes) answers.push_back(Apply(change));
-      ++changes_;
-    }
-    changed_.notify_all();
+    const MutexLock lock(mutex_);
+    for (const Change& change : changes) answers.push_back(Apply(change));
+    ++changes_;
+    changed_.NotifyAll();
     return answers;
   }
 
@@ -101,7 +99,7 @@ class MemoryStore final : public Store {
   void Wait(std::string_view /*kind*/, milliseconds timeout, std::stop_token stop) override {
     MutexLock lock(mutex_);
     const uint64_t seen = changes_;
-    changed_.wait_for(lock, stop, timeout, [&]() REQUIRES(mutex_) { return changes_ != seen; });
+    changed_.WaitFor(lock, timeout, stop, [&]() REQUIRES(mutex_) { return changes_ != seen; });
   }
 
  private:
@@ -197,7 +195,7 @@ class MemoryStore final : public Store {
 
   Env& env_;
   Mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_{env_};
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   uint64_t created_ GUARDED_BY(mutex_) = 0;
   std::map<Name, Entry> records_ GUARDED_BY(mutex_);

@@ -10,16 +10,18 @@ namespace {
 
 constexpr double kMost = 64;
 constexpr double kLeast = 1;
-// How quickly a stop or a deadline is noticed.
-constexpr std::chrono::milliseconds kLook{100};
+// A deadline may be far away.
+constexpr std::chrono::hours kLook{1};
 
 }  // namespace
 
 bool Pace::Begin(const Patience& patience) {
   MutexLock lock(mutex_);
   while (under_way_ >= static_cast<int>(limit_)) {
-    if (patience.stop.stop_requested() || env_.MonoNow() >= patience.deadline) return false;
-    changed_.wait_for(lock, kLook);
+    const MonoTime now = env_.MonoNow();
+    if (patience.stop.stop_requested() || now >= patience.deadline) return false;
+    changed_.Wait(lock, std::min<std::chrono::nanoseconds>(kLook, patience.deadline - now),
+                  patience.stop);
   }
   ++under_way_;
   return true;
@@ -50,7 +52,7 @@ int Pace::limit() const {
 
 void Pace::End() {
   --under_way_;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace muster::pipeline

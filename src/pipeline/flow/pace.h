@@ -1,7 +1,6 @@
 #pragma once
 
-#include <condition_variable>
-
+#include "core/condition.h"
 #include "core/mutex.h"
 #include "muster/env.h"
 #include "muster/pipeline.h"
@@ -27,7 +26,7 @@ class Pace {
 
   Env& env_;
   mutable Mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_{env_};
   double limit_ GUARDED_BY(mutex_) = 64;
   int under_way_ GUARDED_BY(mutex_) = 0;
 };

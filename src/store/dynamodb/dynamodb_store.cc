@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <utility>
 
 #include "core/backoff.h"
+#include "core/condition.h"
 #include "core/mutex.h"
 #include "store/backends.h"
 #include "store/dynamodb/dynamodb_claims.h"
@@ -97,8 +97,8 @@ class DynamoDbStore final : public Store {
     const auto pause = std::chrono::floor<milliseconds>(longest / 2 + env_.Jitter(longest / 2));
     MutexLock lock(mutex_);
     const uint64_t seen = announced_;
-    wake_up_.wait_for(lock, stop, std::min(timeout, pause),
-                      [&]() REQUIRES(mutex_) { return announced_ != seen; });
+    wake_up_.WaitFor(lock, std::min(timeout, pause), stop,
+                     [&]() REQUIRES(mutex_) { return announced_ != seen; });
   }
 
  private:
@@ -106,11 +106,9 @@ class DynamoDbStore final : public Store {
     for (size_t i = 0; i < changes.size(); ++i) {
       const Due& due = changes[i].due;
       if (!due.HasCome() || !written[i].applied) continue;
-      {
-        const MutexLock lock(mutex_);
-        ++announced_;
-      }
-      return wake_up_.notify_all();
+      const MutexLock lock(mutex_);
+      ++announced_;
+      return wake_up_.NotifyAll();
     }
   }
 
@@ -122,7 +120,7 @@ class DynamoDbStore final : public Store {
   DynamoDbClaims claims_;
   std::atomic<int> idle_waits_ = 0;
   Mutex mutex_;
-  std::condition_variable_any wake_up_;
+  Condition wake_up_{env_};
   uint64_t announced_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -40,7 +40,7 @@ void PostgresWakeups::Announce(std::string_view kind) {
   const MutexLock lock(mutex_);
   if (auto waited_for = news_.find(kind); waited_for != news_.end()) {
     ++waited_for->second;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (to_announce_.contains(kind)) return;
   StartOnce();
@@ -56,8 +56,8 @@ void PostgresWakeups::Wait(std::string_view kind, milliseconds timeout, std::sto
   std::chrono::nanoseconds longest = std::min<milliseconds>(timeout, kLongestWait);
   if (!listening_) longest = std::min(longest, kPollEvery + env_.Jitter(kPollEvery));
   const bool was_listening = listening_;
-  changed_.wait_for(lock, stop, longest,
-                    [&]() REQUIRES(mutex_) { return news != seen || listening_ != was_listening; });
+  changed_.WaitFor(lock, longest, stop,
+                   [&]() REQUIRES(mutex_) { return news != seen || listening_ != was_listening; });
 }
 
 void PostgresWakeups::StartOnce() {
@@ -130,14 +130,14 @@ bool PostgresWakeups::SendAnnouncements(sql::PgConnection& connection) {
 void PostgresWakeups::NotifyLocal(std::string_view kind) {
   const MutexLock lock(mutex_);
   if (auto waited_for = news_.find(kind); waited_for != news_.end()) ++waited_for->second;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void PostgresWakeups::SetListening(bool listening) {
   const MutexLock lock(mutex_);
   if (listening_ == listening) return;
   listening_ = listening;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void PostgresWakeups::Signal() { eventfd_write(wake_fd_, 1); }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <set>
 #include <stop_token>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/condition.h"
 #include "core/mutex.h"
 #include "muster/env.h"
 #include "sql/postgres.h"
@@ -47,7 +47,7 @@ class PostgresWakeups {
   const int wake_fd_;
 
   Mutex mutex_;
-  std::condition_variable_any changed_;
+  Condition changed_{env_};
   bool listening_ GUARDED_BY(mutex_) = false;
   // Announcements by the kinds that are waited for.
   std::map<std::string, uint64_t, std::less<>> news_ GUARDED_BY(mutex_);
