@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view kProbeKind = "doctor";
 
-// Leases and pauses of work items are shorter, unless the user asked for long ones.
-constexpr std::chrono::minutes kLongestWait{30};
-constexpr size_t kMostLookedAt = 20'000;
-
 std::string Milliseconds(std::chrono::nanoseconds duration) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f ms",
@@ -62,38 +58,6 @@ Status ProbeWrite(Store& store, Env& env) {
   }
   const Change remove = Change::Delete(*stored);
   MUSTER_TRY(store.Write({&remove, 1}));
-  return {};
-}
-
-// A clock that was set back leaves leases and pauses that only end once it has caught up.
-Status DiagnoseWaits(Store& store, Findings& findings) {
-  MUSTER_ASSIGN(const WallTime now, store.Now());
-  size_t looked_at = 0;
-  size_t late = 0;
-  std::string first;
-  WallTime until = now;
-  for (std::string after; looked_at < kMostLookedAt;) {
-    MUSTER_ASSIGN(const std::vector<Record> records, store.Scan("work", "", after, kMaxBatch));
-    for (const Record& record : records) {
-      if (!record.due || *record.due <= now + kLongestWait) continue;
-      if (late++ == 0) first = record.key;
-      until = std::max(until, *record.due);
-    }
-    looked_at += records.size();
-    if (records.size() < static_cast<size_t>(kMaxBatch)) break;
-    after = records.back().key;
-  }
-  if (late == 0) {
-    findings.Ok("waits", "no work item waits for longer than leases last");
-    return {};
-  }
-  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(until - now).count();
-  findings.Warn(
-      "waits",
-      std::to_string(late) + (late == 1 ? " work item waits" : " work items wait") + " for up to " +
-          std::to_string(minutes) + " minutes, '" + first +
-          "' for one: if no lease is meant to be that long, the store's clock was set back",
-      "correct the clock, or release each one with 'muster work release ITEM'");
   return {};
 }
 

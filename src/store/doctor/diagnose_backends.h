@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "muster/env.h"
+#include "muster/store.h"
 #include "store/doctor/diagnose.h"
 #include "store/store_url.h"
 
@@ -34,6 +35,10 @@ class Findings {
 // Compares the store's clock with ours, from a response requested at `asked` and received at
 // `answered`.
 void DiagnoseClock(WallTime asked, WallTime store, WallTime answered, Findings& findings);
+
+// Looks for leases and pauses that a clock that was set back has left: they only end once it has
+// caught up.
+Status DiagnoseWaits(Store& store, Findings& findings);
 
 // Backend-specific checks. True: the store exists, so opening it creates nothing.
 bool DiagnoseSqlite(const StoreUrl& url, Findings& findings);

@@ -44,26 +44,49 @@ TEST(Diagnose, MemoryStoreGetsAWarning) {
   EXPECT_EQ(findings[4].level, Finding::Level::kOk);
 }
 
-TEST(Diagnose, LeasesLeftByAWrongClockAreFound) {
+// What is found of these records.
+Finding WaitsOf(const std::vector<Change>& changes) {
   const std::string path = testing::TempDir() + "/waits-" + RealEnv().NewId() + ".db";
-  {
-    auto store = OpenStore("sqlite:" + path, RealEnv()).value();
-    const Change changes[] = {
-        Change::Put({.kind = "work", .queue = "run", .key = "run/now"}, Due::Now()),
-        Change::Put({.kind = "work", .queue = "run", .key = "run/soon"},
-                    Due::After(std::chrono::minutes(16))),
-        Change::Put({.kind = "work", .queue = "run", .key = "run/stuck"},
-                    Due::After(std::chrono::minutes(61)))};
-    ASSERT_TRUE(store->Write(changes));
-  }
-  const auto findings = DiagnoseStore("sqlite:" + path, RealEnv()).value();
-  const Finding& waits = findings.back();
+  EXPECT_TRUE(OpenStore("sqlite:" + path, RealEnv()).value()->Write(changes));
+  const Finding waits = DiagnoseStore("sqlite:" + path, RealEnv()).value().back();
+  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
   EXPECT_EQ(waits.check, "waits");
+  return waits;
+}
+
+Change Held(const char* kind, const char* key, std::chrono::minutes lease) {
+  return Change::Put({.kind = kind, .queue = "q", .key = key, .owner = "me"}, Due::After(lease));
+}
+
+TEST(Diagnose, LeasesLeftByAWrongClockAreFound) {
+  const Finding waits =
+      WaitsOf({Change::Put({.kind = "work", .queue = "q", .key = "run/now"}, Due::AtOnce()),
+               Held("work", "run/soon", std::chrono::minutes(16)),
+               Held("work", "run/stuck", std::chrono::minutes(61))});
   EXPECT_EQ(waits.level, Finding::Level::kWarn);
-  EXPECT_NE(waits.message.find("1 work item waits for up to 60 minutes, 'run/stuck'"),
+  EXPECT_NE(waits.message.find("work item 'run/stuck' waits for up to 60 minutes"),
             std::string::npos)
       << waits.message;
-  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
+TEST(Diagnose, LeasesOfAllKindsAreFound) {
+  const std::chrono::minutes hour(61);
+  for (const char* kind :
+       {"work", "prepare", "budget", "redrive_lease", "states", "plan.run", "notification"}) {
+    EXPECT_EQ(WaitsOf({Held(kind, "a", hour)}).level, Finding::Level::kWarn) << kind;
+  }
+  const Finding two = WaitsOf({Held("states", "a", hour), Held("plan.run", "m", 2 * hour)});
+  EXPECT_NE(two.message.find("execution 'a' and 1 more wait for up to 121 minutes"),
+            std::string::npos)
+      << two.message;
+}
+
+TEST(Diagnose, WhatMayWaitIsNotReported) {
+  const std::chrono::hours day(24);
+  EXPECT_EQ(WaitsOf({Change::Put({.kind = "states", .queue = "q", .key = "timer"}, Due::After(day)),
+                     Held("replica", "set/member/dead", day)})
+                .level,
+            Finding::Level::kOk);
 }
 
 TEST(Diagnose, InvalidUrlIsAnErrorNotAFinding) {
