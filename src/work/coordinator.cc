@@ -85,7 +85,7 @@ class Joining {
                        .since_ms = start_ms,
                        .begun_ms = spec_.new_incarnation ? 0 : start_ms};
     // Written last: a process that finds the run finds everything it needs.
-    MUSTER_TRY(BeginPreparation(store_, spec_.name));
+    MUSTER_TRY(BeginPreparation(store_, spec_.name, incarnation_));
     MUSTER_TRY(BeginBudget(store_, spec_.name, {}));
     return store::Change::Put(
         store::Record{
@@ -106,7 +106,7 @@ class Joining {
     }
     if (body.ready) {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
-      if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name));
+      if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name, body.incarnation));
     }
     MUSTER_ASSIGN(body.since_ms, StartMs());
     body.finished = false;  // this incarnation decides what has been done

@@ -118,6 +118,8 @@ void ErrorBudget::Count(store::Lease claimed) {
 // Returns the run as it is stored afterwards.
 Result<RunBody> ErrorBudget::CountNow(BudgetBody& counted) {
   const pipeline::Counts uncounted = estimate_.Uncounted();
+  // Before the items: what is counted must not stop another start of the run.
+  MUSTER_ASSIGN(const RunBody before, ReadBody());
   MUSTER_ASSIGN(const RunTotals totals, ReadTotals(store_, run_));
   pipeline::Counts sum = totals.counts;
   sum += CountsOf(counted.earlier_read, counted.earlier_failed);
@@ -130,7 +132,8 @@ Result<RunBody> ErrorBudget::CountNow(BudgetBody& counted) {
                     [&](std::optional<store::Record> run) -> Result<std::optional<store::Change>> {
                       if (!run) return Gone(run_);
                       MUSTER_ASSIGN(body, RunBody::FromJson(run->body));
-                      if (body.stopped) return std::nullopt;
+                      if (body.stopped || body.incarnation != before.incarnation)
+                        return std::nullopt;
                       body.stopped = Exceeded(body.max_failures, sum, totals.reasons);
                       if (!body.stopped) return std::nullopt;
                       run->body = body.ToJson();

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
@@ -28,7 +30,9 @@ class ScannedStore final : public store::Store {
                                           std::string_view after, int limit) override {
     if (kind == kWorkKind) ++scans;
     if (kind == kWorkKind) std::this_thread::sleep_for(scan_takes);
-    return store_->Scan(kind, prefix, after, limit);
+    auto found = store_->Scan(kind, prefix, after, limit);
+    if (kind == kWorkKind && after_scan) std::exchange(after_scan, {})();
+    return found;
   }
   Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     return store_->Write(changes);
@@ -43,6 +47,7 @@ class ScannedStore final : public store::Store {
 
   std::atomic<int> scans = 0;
   milliseconds scan_takes{0};
+  std::function<void()> after_scan = {};  // of items, once
 
  private:
   std::unique_ptr<store::Store> store_;
@@ -205,6 +210,16 @@ TEST_F(ErrorBudgetTest, UnnoticedFailuresStopTheRunBeforeItsEnd) {
   const auto report = Run();
   ASSERT_FALSE(report);
   EXPECT_FALSE(Info().finished);
+}
+
+TEST_F(ErrorBudgetTest, FailuresFromBeforeAResetDoNotStopTheNewStart) {
+  ASSERT_TRUE(Run(FailureLimit{.percent = 100}));
+  const RunSpec run{.name = "run", .max_failures = FailureLimit{.documents = 9}};
+  const auto late = WorkCoordinator::Join(store_, RealEnv(), run, options_.terms, "late").value();
+  store_.after_scan = [&] { ASSERT_TRUE(ResetRun(store_, "run", /*force=*/true, RealEnv())); };
+  EXPECT_TRUE(late->budget().CountAll());
+  EXPECT_FALSE(store_.after_scan) << "it counts what was there before";
+  EXPECT_EQ(Info().stopped, "");
 }
 
 TEST_F(ErrorBudgetTest, ManyWorkersStopTogether) {

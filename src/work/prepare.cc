@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kPageItems = 1'000;
 constexpr size_t kPageBytes = 250 * 1024;  // of names: a page's body must fit in a record
 
-Result<bool> IsReady(WorkCoordinator& coordinator) {
+Result<RunBody> ReadRunOf(WorkCoordinator& coordinator) {
   MUSTER_ASSIGN(const std::optional<store::Record> run,
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!run) {
@@ -25,7 +25,7 @@ Result<bool> IsReady(WorkCoordinator& coordinator) {
   }
   MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(run->body));
   MUSTER_TRY(CheckGoesOn(coordinator.run(), body));
-  return body.ready;
+  return body;
 }
 
 // The preparation ended but the run is not ready: the store has lost commits.
@@ -36,9 +36,9 @@ Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
     MUSTER_ASSIGN(const PrepareBody body, PrepareBody::FromJson(record->body));
     if (!body.done) return {};
   }
-  MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
-  if (ready) return {};
-  return BeginPreparation(coordinator.store(), coordinator.run());
+  MUSTER_ASSIGN(const RunBody run, ReadRunOf(coordinator));
+  if (run.ready) return {};
+  return BeginPreparation(coordinator.store(), coordinator.run(), run.incarnation);
 }
 
 // Creates the items of a run, page by page, resuming where a former holder of the preparation
@@ -46,10 +46,11 @@ Status BeginAgainIfForgotten(WorkCoordinator& coordinator) {
 class Preparation {
  public:
   Preparation(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline, store::Lease& lease,
-              PrepareBody start)
+              const std::string& incarnation, PrepareBody start)
       : coordinator_(coordinator),
         pipeline_(pipeline),
         lease_(lease),
+        incarnation_(incarnation),
         done_(std::move(start)),
         renewed_(coordinator.env().MonoNow()) {}
 
@@ -182,11 +183,14 @@ class Preparation {
     return {};
   }
 
+  // The pages are those of the incarnation that was read before the claim: a reset removes them.
   Status MakeReady() {
     const auto update =
         [&](std::optional<store::Record> run) -> Result<std::optional<store::Change>> {
       if (!run) return Error{Code::kIncompatible, "the run is gone from the store"};
       MUSTER_ASSIGN(RunBody body, RunBody::FromJson(run->body));
+      if (body.incarnation != incarnation_)
+        return Error{Code::kCancelled, "another incarnation of the run has begun"};
       if (body.ready) return std::nullopt;
       body.ready = true;
       body.pages = done_.pages;
@@ -204,6 +208,7 @@ class Preparation {
   WorkCoordinator& coordinator_;
   pipeline::Pipeline& pipeline_;
   store::Lease& lease_;
+  const std::string& incarnation_;
   PrepareBody done_;  // as stored
   PrepareBody next_ = done_;
   MonoTime renewed_;
@@ -216,8 +221,8 @@ class Preparation {
 
 Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
                          const pipeline::CollectionFilter& allowed, std::stop_token stop) {
-  MUSTER_ASSIGN(const bool ready, IsReady(coordinator));
-  if (ready) return true;
+  MUSTER_ASSIGN(const RunBody run, ReadRunOf(coordinator));
+  if (run.ready) return true;
   const WorkTerms& terms = coordinator.terms();
   MUSTER_ASSIGN(std::vector<store::Lease> claimed,
                 store::Lease::Claim(coordinator.store(),
@@ -239,7 +244,7 @@ Result<bool> PrepareWork(WorkCoordinator& coordinator, pipeline::Pipeline& pipel
   }
   const Status prepared = [&] {
     const InterruptScope scope(stop);
-    return Preparation(coordinator, pipeline, lease, *start).Run(allowed, stop);
+    return Preparation(coordinator, pipeline, lease, run.incarnation, *start).Run(allowed, stop);
   }();
   if (prepared) return true;
   if (prepared.error().code == Code::kCancelled) {

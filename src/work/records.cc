@@ -354,20 +354,26 @@ Result<PrepareBody> PrepareBody::FromJson(const std::string& json) {
   return kPrepareTable.Parse(json, "the preparation of a run");
 }
 
-Status BeginPreparation(store::Store& store, const std::string& run) {
-  store::Record record{.kind = kPrepareKind, .queue = run, .key = run};
-  MUSTER_ASSIGN(const std::optional<store::Record> stored, store.Get(record.kind, record.key));
-  PrepareBody body;
-  if (stored) {
-    record = *stored;
-    const auto before = PrepareBody::FromJson(stored->body);
-    if (before) body.selected = before->selected;
-  }
-  record.owner.clear();
-  record.body = body.ToJson();
-  const store::Change change = store::Change::Put(std::move(record), store::Due::AtOnce());
-  MUSTER_TRY(store.Write({&change, 1}));
-  return {};
+Status BeginPreparation(store::Store& store, const std::string& run,
+                        const std::string& incarnation) {
+  const auto begin =
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+    // Read after the preparation: one that another incarnation begins from here on is a conflict.
+    MUSTER_ASSIGN(const std::optional<store::Record> current, store.Get(kRunKind, run));
+    if (current) {
+      MUSTER_ASSIGN(const RunBody body, RunBody::FromJson(current->body));
+      if (body.incarnation != incarnation) return std::nullopt;
+    }
+    store::Record record =
+        std::move(stored).value_or(store::Record{.kind = kPrepareKind, .queue = run, .key = run});
+    PrepareBody body;
+    const auto before = PrepareBody::FromJson(record.body);
+    if (record.version != 0 && before) body.selected = before->selected;
+    record.owner.clear();
+    record.body = body.ToJson();
+    return store::Change::Put(std::move(record), store::Due::AtOnce());
+  };
+  return store::Update(store, kPrepareKind, run, begin);
 }
 
 store::Change NewItem(const std::string& run, const ItemBody& body) {

@@ -198,9 +198,11 @@ struct PrepareBody {
   static Result<PrepareBody> FromJson(const std::string& json);
 };
 
-// Starts the preparation of a run at the first page, with the same collections as before. Existing
-// state is kept.
-Status BeginPreparation(store::Store& store, const std::string& run);
+// Starts the preparation of a run at the first page, with the same collections as before, and takes
+// it from its holder. Does nothing if the run is in another incarnation than the caller knows,
+// which prepares itself.
+Status BeginPreparation(store::Store& store, const std::string& run,
+                        const std::string& incarnation);
 
 // Creates an item, due now.
 store::Change NewItem(const std::string& run, const ItemBody& body);

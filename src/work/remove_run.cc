@@ -157,7 +157,7 @@ Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool fo
   // Later than all before: sinks with versions of documents go by it.
   fresh.since_ms = std::max(body.since_ms + 1, now_ms);
   fresh.begun_ms = fresh.since_ms;
-  MUSTER_TRY(BeginPreparation(store, run));
+  MUSTER_TRY(BeginPreparation(store, run, body.incarnation));
   MUSTER_TRY(Replace(store, run, fresh, body.incarnation));
   return removed;
 }

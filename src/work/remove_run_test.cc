@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "store/backends.h"
+#include "store/store_wrapper.h"
 #include "support/migrate.h"
 #include "work/coordinator.h"
 #include "work/records.h"
@@ -45,6 +48,17 @@ class MortalStore final : public store::Store {
 
  private:
   store::Store& store_;
+};
+
+class HookedStore final : public store::StoreWrapper {
+ public:
+  using store::StoreWrapper::StoreWrapper;
+  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+    if (before_write) before_write(changes.front());
+    return inner().Write(changes);
+  }
+
+  std::function<void(const store::Change& first)> before_write = {};
 };
 
 class RemoveRunTest : public ::testing::Test {
@@ -180,6 +194,27 @@ TEST_F(RemoveRunTest, ARemovalThatWasKilledIsContinued) {
       ASSERT_LT(writes, 900);
     }
   }
+}
+
+// Its pages are gone: the run must not be taken for one without items.
+TEST_F(RemoveRunTest, AResetRunIsNotMadeReadyByAnEarlierPreparation) {
+  HookedStore hooked(*store_);
+  const auto late = WorkCoordinator::Join(hooked, RealEnv(), Spec("run"), {}, "late").value();
+  bool was_reset = false;
+  hooked.before_write = [&](const store::Change& change) {
+    const bool makes_ready =
+        change.record.kind == kRunKind && RunBody::FromJson(change.record.body).value().ready;
+    if (!makes_ready || std::exchange(was_reset, true)) return;
+    ASSERT_TRUE(ResetRun(*store_, "run", /*force=*/true, RealEnv()));
+  };
+  pipeline::Pipeline pipeline = Pipeline();
+  EXPECT_FALSE(PrepareWork(*late, pipeline, {}, {}).value());
+  EXPECT_TRUE(was_reset);
+  EXPECT_FALSE(ReadRun(*store_, "run")->ready);
+  Join("run");
+  EXPECT_TRUE(ReadRun(*store_, "run")->ready);
+  EXPECT_TRUE(store_->Get(kPageKind, PageKey("run", 1)).value());
+  EXPECT_EQ(ListItems(*store_, "run", "", 10)->size(), 2U);
 }
 
 TEST_F(RemoveRunTest, AResetRunStartsAnew) {

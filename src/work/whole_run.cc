@@ -79,7 +79,7 @@ Status ReleaseAll(store::Store& store, const std::string& run) {
     return Incomplete(run, "it is gone from the store");
   }
   MUSTER_TRY(info);
-  if (!info->ready) MUSTER_TRY(BeginPreparation(store, run));
+  if (!info->ready) MUSTER_TRY(BeginPreparation(store, run, info->incarnation));
   std::vector<std::string> open;
   MUSTER_TRY(EachItem(store, run, [&](const ItemInfo& item) {
     if (item.state == ItemInfo::State::kOpen) open.push_back(item.name);

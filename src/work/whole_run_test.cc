@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "store/backends.h"
+#include "store/store_wrapper.h"
 #include "work/coordinator.h"
 #include "work/item_body.h"
 #include "work/records.h"
@@ -120,6 +123,40 @@ TEST_F(WholeRunTest, PreparationIsReleasedToo) {
   EXPECT_FALSE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
   ASSERT_TRUE(ReleaseAll(*store_, "run"));
   EXPECT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+}
+
+TEST_F(WholeRunTest, PreparationIsReleasedThoughItsHolderSavesMeanwhile) {
+  const auto coordinator =
+      WorkCoordinator::Join(*store_, RealEnv(), {.name = "run"}, {}, "me").value();
+  auto held = store::Lease::Claim(
+                  *store_, {.kind = kPrepareKind, .queue = "run", .owner = "holder"}, RealEnv(), {})
+                  .value();
+  ASSERT_EQ(held.size(), 1U);
+  class SavingStore final : public store::StoreWrapper {
+   public:
+    SavingStore(store::Store& store, store::Lease& lease) : StoreWrapper(store), lease_(lease) {}
+    Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
+      if (!std::exchange(saved_, true)) {
+        EXPECT_TRUE(lease_.Renew(PrepareBody{.collection = 1}.ToJson()));
+      }
+      return inner().Write(changes);
+    }
+
+   private:
+    store::Lease& lease_;
+    bool saved_ = false;
+  } saving(*store_, held.front());
+  ASSERT_TRUE(ReleaseAll(saving, "run"));
+  EXPECT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+}
+
+TEST_F(WholeRunTest, PreparationOfAnotherIncarnationIsLeftAlone) {
+  Join("run");
+  const store::Record before = store_->Get(kPrepareKind, "run").value().value();
+  ASSERT_TRUE(BeginPreparation(*store_, "run", "another"));
+  EXPECT_EQ(store_->Get(kPrepareKind, "run").value(), before);
+  ASSERT_TRUE(BeginPreparation(*store_, "run", ReadRun(*store_, "run")->incarnation));
+  EXPECT_NE(store_->Get(kPrepareKind, "run").value(), before);
 }
 
 TEST_F(WholeRunTest, ARunIsRemovedByItsIncarnationAndOthersStay) {
