@@ -8,11 +8,16 @@ namespace muster {
 
 std::chrono::milliseconds Backoff::Pauses::After(int failures) const {
   constexpr int kMostDoublings = 60;
-  std::chrono::milliseconds pause = std::min(first, longest);
+  std::chrono::milliseconds pause = Next({});
   for (int i = 1; i < std::min(failures, kMostDoublings) && pause < longest; ++i) {
-    pause = std::min(pause * 2, longest);
+    pause = Next(pause);
   }
   return pause;
+}
+
+std::chrono::milliseconds Backoff::Pauses::Next(std::chrono::milliseconds pause) const {
+  // Halved first: doubled, a long one might overflow.
+  return pause > longest / 2 ? longest : std::min(std::max(first, pause * 2), longest);
 }
 
 std::chrono::nanoseconds Backoff::Next() {

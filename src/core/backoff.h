@@ -20,6 +20,10 @@ class Backoff {
     // The nominal pause after this many failures in a row. For callers that count them themselves,
     // in a record, say.
     std::chrono::milliseconds After(int failures) const;
+
+    // The nominal pause that follows one of this length; the first follows none, 0. For callers
+    // that keep the pause itself.
+    std::chrono::milliseconds Next(std::chrono::milliseconds pause) const;
   };
 
   explicit Backoff(Env& env, std::stop_token stop = {}) : Backoff(env, std::move(stop), Pauses{}) {}

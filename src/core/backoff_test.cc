@@ -30,6 +30,15 @@ TEST(BackoffTest, ThePauseFollowsFromTheNumberOfFailures) {
   EXPECT_EQ((Backoff::Pauses{.first = 0ms, .longest = 35ms}.After(1'000'000)), 0ms);
 }
 
+TEST(BackoffTest, ThePauseFollowsFromTheOneBefore) {
+  constexpr Backoff::Pauses kPauses{.first = 10ms, .longest = 35ms};
+  EXPECT_EQ(kPauses.Next(0ms), 10ms);
+  EXPECT_EQ(kPauses.Next(3ms), 10ms);
+  EXPECT_EQ(kPauses.Next(10ms), 20ms);
+  EXPECT_EQ(kPauses.Next(20ms), 35ms);
+  EXPECT_EQ(kPauses.Next(std::chrono::milliseconds::max()), 35ms);
+}
+
 TEST(BackoffTest, ProgressResetsThePause) {
   VirtualEnv env;
   Backoff backoff(env, {}, {.first = 10ms, .longest = 10s});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/backoff.h"
 #include "muster/store.h"
 #include "work/coordinator.h"
 #include "work/item_body.h"
@@ -12,6 +13,7 @@ namespace {
 
 // Rounds in a row in which every record had changed since it was read.
 constexpr int kMaxFruitless = 20;
+constexpr Backoff::Pauses kPauses{.first = milliseconds(20), .longest = milliseconds(2'000)};
 
 Error Incomplete(const std::string& run, const std::string& what) {
   return Error{Code::kIncompatible, "run '" + run + "': " + what};
@@ -112,6 +114,7 @@ Result<int64_t> RemoveRecords(store::Store& store, const std::string& run,
                                        [](const store::Written& one) { return one.applied; });
     removed += applied;
     fruitless = applied > 0 ? 0 : fruitless + 1;
+    if (fruitless > 0) store.Wait(kWorkKind, kPauses.After(fruitless), {});
   }
   return Error{Code::kConflict, "concurrent updates to run '" + run + "'; gave up removing it"};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/backoff.h"
 #include "core/guard.h"
 #include "core/json.h"
 #include "core/planted_bug.h"
@@ -137,8 +138,10 @@ void Driver::Accept(Drive& drive, TaskOutcome outcome) {
 // A crash or an outage may prevent the look that follows the commit, so the flow polls as well.
 std::optional<WallTime> Driver::NextCallbackPoll(FlowRecord& record, WallTime now) const {
   const std::optional<WallTime> due = record.flow.due;
-  record.poll =
-      std::max(options_.lease, std::min<milliseconds>(record.poll * 2, kLongestCallbackPoll));
+  const Backoff::Pauses polls{
+      .first = options_.lease,
+      .longest = std::max<milliseconds>(options_.lease, kLongestCallbackPoll)};
+  record.poll = polls.Next(record.poll);
   if (PLANTED_BUG(callbacks_are_not_looked_for)) return due;
   return due && *due <= now + record.poll ? *due : now + record.poll;
 }

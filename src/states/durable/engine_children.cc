@@ -126,8 +126,9 @@ Status Driver::SettleChildren(Drive& drive) {
     return drive.interpreter->ChildrenSucceeded(flow, ResultsOf(drive));
   }
   // The more children are open, the more a look costs, and the less often it is taken.
-  const milliseconds least = std::max(kFirstPoll, milliseconds(children.open() / 2));
-  record.poll = progress ? least : std::min(kLongestPoll, std::max(least, record.poll * 2));
+  const Backoff::Pauses polls{.first = std::max(kFirstPoll, milliseconds(children.open() / 2)),
+                              .longest = kLongestPoll};
+  record.poll = polls.Next(progress ? milliseconds(0) : record.poll);
   return {};
 }
 
