@@ -261,7 +261,7 @@ class MUSTER_EXPORT Lease {
   // Takes the record out of circulation: without an owner, and never due unless set due again.
   Status Park(std::string body);
 
-  // Deletes the record.
+  // Deletes the record. Success: it is gone.
   Status Remove();
 
   // Gives the record back, due at once. This attempt does not count: an orderly stop is no failure.

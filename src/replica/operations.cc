@@ -353,8 +353,12 @@ Result<int64_t> ReplayParked(store::Store& store, ReadModel& model, const Instan
   MUSTER_ASSIGN(const SetView view, ReadSet(store, instance.set));
   for (const auto& [record, suspect] : view.suspects) {
     if (suspect.projection != instance.projection || suspect.version != instance.version) continue;
-    const store::Change remove = store::Change::Delete(record);
-    MUSTER_TRY(store.Write({&remove, 1}));
+    const auto remove =
+        [](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+      if (!stored) return std::nullopt;
+      return store::Change::Delete(*std::move(stored));
+    };
+    MUSTER_TRY(store::Update(store, kReplicaKind, record.key, remove));
   }
   MUSTER_ASSIGN(const int64_t asked, model.RequestReplay(instance, stream));
   SignalSet(store, instance.set);

@@ -74,19 +74,18 @@ struct Lease::State {
 
   bool Expired() const { return env.MonoNow() >= deadline; }
 
-  // Stores `next`, retrying calls that fail, and sets its new version.
-  Status TryCommit(Record& next, Due due, bool deferred) {
+  // Makes the change, retrying calls that fail, and sets its record's new version.
+  Status TryChange(Change& change) {
     Backoff backoff(env);
     StoreOutage outage(env, record.key);
     bool may_be_applied = false;
     for (;;) {
       if (Expired() && !PLANTED_BUG(retries_outlive_the_lease)) return Lost();
-      const Change change = Change::Put(next, due, deferred);
       const auto written = store.Write({&change, 1});
       if (!written) outage.Note(written.error());
       if (!outage.met()) WarnIfSlow(env, record.key, outage.since(), terms.lease);
       if (written && written->front().applied) {
-        next.version = written->front().version;
+        change.record.version = written->front().version;
         return {};
       }
       if (!written && !IsTransient(written.error().code)) return written.error();
@@ -96,12 +95,12 @@ struct Lease::State {
         may_be_applied = true;
         auto stored = store.Get(record.kind, record.key);
         if (stored) {
-          const Verdict verdict = Judge(*stored, next);
+          const Verdict verdict = Judge(*stored, change);
           if (verdict == Verdict::kLost) {
             lost_to = *std::move(stored);
             return lost_to ? Lost() : Gone();
           }
-          next.version = *stored ? (*stored)->version : 0;
+          change.record.version = *stored ? (*stored)->version : 0;
           if (verdict == Verdict::kApplied) return {};
           if (written) continue;  // only the version was stale: retry at once
         }
@@ -114,9 +113,11 @@ struct Lease::State {
     }
   }
 
-  // Judges by the stored record whether `next` was stored, after a conflict or unknown outcome.
-  Verdict Judge(const std::optional<Record>& stored, const Record& next) const {
+  // Judges by the stored record whether the change was made, after a conflict or unknown outcome.
+  Verdict Judge(const std::optional<Record>& stored, const Change& change) const {
+    if (!stored && change.op == Change::Op::kDelete) return Verdict::kApplied;
     if (!stored) return record.version == 0 ? Verdict::kOurs : Verdict::kLost;
+    const Record& next = change.record;
     const bool as_known = stored->owner == record.owner && stored->body == record.body;
     const bool as_next = stored->owner == next.owner && stored->body == next.body;
     const bool same_claim = stored->epoch == record.epoch;
@@ -231,10 +232,10 @@ Status Lease::Park(std::string body) {
 }
 
 Status Lease::Remove() {
+  Change change = Change::Delete(record());
+  Status removed = state_->TryChange(change);
   Abandon();
-  const Change change = Change::Delete(record());
-  MUSTER_TRY(store().Write({&change, 1}));
-  return {};
+  return removed;
 }
 
 Status Lease::Release() {
@@ -255,10 +256,11 @@ Status Lease::GiveBack(std::string body, milliseconds delay, Attempts attempts) 
 
 Status Lease::Commit(Record next, Due due, bool deferred) {
   const MonoTime asked = env().MonoNow();
-  Status committed = state_->TryCommit(next, due, deferred);
+  Change change = Change::Put(std::move(next), due, deferred);
+  Status committed = state_->TryChange(change);
   if (committed) {
-    const int64_t version = next.version;
-    Committed(std::move(next), version, due, asked);
+    const int64_t version = change.record.version;
+    Committed(std::move(change.record), version, due, asked);
   } else {
     // Our copy may be out of date, so nothing more may be written from it.
     Abandon();

@@ -83,6 +83,38 @@ TEST_F(LeaseTest, ParkedItemHasNoOwnerAndIsNeverDue) {
   EXPECT_FALSE(Stored().due);
 }
 
+TEST_F(LeaseTest, RemovalWithALostResponseCounts) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kLostReply};
+  EXPECT_TRUE(lease.Remove());
+  EXPECT_FALSE(truth_->Get("work", "a").value());
+  EXPECT_TRUE(lease.Expired());
+}
+
+TEST_F(LeaseTest, LostRemovalIsRetried) {
+  Lease lease = ClaimOne("me");
+  store_.next = {Luck::kLostRequest, Luck::kDown, Luck::kLostRequest, Luck::kGood};
+  EXPECT_TRUE(lease.Remove());
+  EXPECT_FALSE(truth_->Get("work", "a").value());
+}
+
+TEST_F(LeaseTest, RecordMadeDueEarlierIsRemoved) {
+  Lease lease = ClaimOne("me");
+  const Change due = Change::Put(Stored(), Due::AtOnce());
+  ASSERT_TRUE(truth_->Write({&due, 1}));
+  EXPECT_TRUE(lease.Remove());
+  EXPECT_FALSE(truth_->Get("work", "a").value());
+}
+
+TEST_F(LeaseTest, RemovalAfterReacquireFailsWithLeaseLost) {
+  Lease before = ClaimOne("me");
+  const Change due = Change::Put(Stored(), Due::AtOnce());
+  ASSERT_TRUE(truth_->Write({&due, 1}));
+  Lease after = ClaimOne("other");
+  EXPECT_EQ(before.Remove().error().code, Code::kLeaseLost);
+  EXPECT_TRUE(after.StillOurs().value());
+}
+
 TEST_F(LeaseTest, HolderCanCheckThatItStillHoldsTheRecord) {
   Lease lease = ClaimOne("me");
   EXPECT_TRUE(lease.StillOurs().value());

@@ -237,7 +237,9 @@ Result<std::optional<store::Lease>> WorkCoordinator::ClaimItem(const std::string
     if (*given) return std::move(lease);
     Log(Level::kWarning, "removed an item that its predecessor does not know",
         {{"item", lease.key()}, {"from", item->from}});
-    MUSTER_TRY(lease.Remove());
+    // Lost: its next holder removes it.
+    Status removed = lease.Remove();
+    if (!removed && removed.error().code != Code::kLeaseLost) return removed.error();
   }
 }
 

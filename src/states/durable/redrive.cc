@@ -91,17 +91,27 @@ Status Redrive::ResetChildren(FlowRecord& record, const Definition& definition) 
         children.settled.insert(*index);
       continue;
     }
-    if (!child.flow.ended()) continue;
-    MUSTER_TRY(Reset(child, definition));
-    MUSTER_ASSIGN(const store::Change change, Released(child));
-    MUSTER_TRY(store_.Write({&change, 1}));
+    if (child.flow.ended()) MUSTER_TRY(ResetChild(child.record.key, definition));
   }
   while (children.settled.erase(children.settled_below) > 0) ++children.settled_below;
   return {};
 }
 
+// Its record may change meanwhile: a holder that cleans up, or another redrive.
+Status Redrive::ResetChild(const std::string& key, const Definition& definition) {
+  return store::Update(
+      store_, kKind, key,
+      [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+        if (!stored) return std::nullopt;
+        MUSTER_ASSIGN(FlowRecord child, codec_.Decode(*std::move(stored)));
+        if (!child.flow.ended() || child.flow.status == FlowStatus::kSucceeded) return std::nullopt;
+        MUSTER_TRY(Reset(child, definition));
+        return Released(child);
+      });
+}
+
 // The change that stores a record without an owner, due at once. Writes its parts first.
-Result<store::Change> Redrive::Released(FlowRecord& record) {
+Result<std::optional<store::Change>> Redrive::Released(FlowRecord& record) {
   FlowCodec::Encoded encoded = codec_.Encode(record);
   if (!encoded.parts.empty()) MUSTER_TRY(store_.Write(encoded.parts));
   store::Record next = record.record;

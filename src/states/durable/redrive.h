@@ -20,7 +20,8 @@ class Redrive {
                                                 std::optional<store::Record> stored);
   Status Reset(FlowRecord& record, const Definition& definition);
   Status ResetChildren(FlowRecord& record, const Definition& definition);
-  Result<store::Change> Released(FlowRecord& record);
+  Status ResetChild(const std::string& key, const Definition& definition);
+  Result<std::optional<store::Change>> Released(FlowRecord& record);
 
   store::Store& store_;
   MachineCache& machines_;

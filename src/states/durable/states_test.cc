@@ -82,6 +82,7 @@ class WatchedStore final : public store::StoreWrapper {
   }
   Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     ++commits;
+    if (before_write) before_write(changes);
     return inner().Write(changes);
   }
   Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
@@ -92,6 +93,7 @@ class WatchedStore final : public store::StoreWrapper {
     return claimed;
   }
   std::atomic<int> commits = 0;
+  std::function<void(std::span<const store::Change> changes)> before_write = {};
 
  private:
   void Reorder(store::Record& record) const {
@@ -614,6 +616,35 @@ TEST_F(StatesTest, RedriveRunsOnlyWhatDidNotSucceed) {
     calls_of_first += token.find(".00000000:") != std::string::npos ? calls : 0;
   EXPECT_EQ(calls_of_first, 1);
   EXPECT_EQ(states_->Redrive("run").error().code, Code::kConflict);
+}
+
+TEST_F(StatesTest, RedriveResetsABranchWhoseRecordChangesMeanwhile) {
+  std::atomic<bool> fixed = false;
+  const auto answer = [&](const TaskCall& call, TaskContext&) -> TaskOutcome {
+    if (call.input == 2 && !fixed) return TaskFailure{"Broken", ""};
+    return TaskSuccess{call.input};
+  };
+  WatchedStore watched(*store_);
+  executor_ = std::make_unique<FakeExecutor>(answer);
+  states_ = std::make_unique<States>(watched, std::vector<TaskExecutor*>{executor_.get()}, Quick(),
+                                     RealEnv());
+  Start(R"("M":{"Type":"Map","MaxConcurrency":1,"ItemProcessor":{"StartAt":"I","States":{
+        "I":{"Type":"Task","Resource":"test:i","End":true}}},"End":true})",
+        "M", "[1,2,3]");
+  ASSERT_EQ(Finish().error, "Broken");
+  int raced = 0;
+  watched.before_write = [&](std::span<const store::Change> changes) {
+    const store::Record& record = changes.front().record;
+    if (!record.key.starts_with("run/") || raced++ > 0) return;
+    const store::Record stored = store_->Get(record.kind, record.key).value().value();
+    ASSERT_TRUE(store_->Write({{store::Change::Put(stored, store::Due::Unchanged())}}));
+  };
+  ASSERT_TRUE(states_->Redrive("run"));
+  EXPECT_GT(raced, 1) << "it was tried again";
+  watched.before_write = {};
+  fixed = true;
+  EXPECT_EQ(Finish().status, ExecutionStatus::kSucceeded);
+  states_.reset();
 }
 
 TEST_F(StatesTest, StartingAgainIsFineAndSomethingElseIsRefused) {
