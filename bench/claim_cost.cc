@@ -17,7 +17,7 @@ double ClaimMicroseconds(store::Store& store) {
       std::chrono::steady_clock::now() - begin;
   if (claimed.size() != 1) throw std::runtime_error("a due record was not claimed");
   claimed[0].attempt = 0;
-  const store::Change again = store::Change::Put(std::move(claimed[0]), store::Due::Now());
+  const store::Change again = store::Change::Put(std::move(claimed[0]), store::Due::AtOnce());
   if (!Must(store.Write({&again, 1})).front().applied) {
     throw std::runtime_error("a claimed record was changed by another");
   }

@@ -26,7 +26,7 @@ void CreateItems(store::Store& store, int count) {
     record.kind = kKind;
     record.queue = kQueue;
     record.key = "item" + std::to_string(i);
-    const store::Change change = store::Change::Put(std::move(record), store::Due::Now());
+    const store::Change change = store::Change::Put(std::move(record), store::Due::AtOnce());
     if (!Must(store.Write({&change, 1})).front().applied) {
       throw std::runtime_error("an item could not be created");
     }

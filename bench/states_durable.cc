@@ -66,7 +66,7 @@ double BareTasks(store::Store& store, int tasks, int threads) {
       const store::Change create = store::Change::Put(
           store::Record{
               .kind = "bare", .queue = queue, .key = run + std::to_string(i), .body = body},
-          store::Due::Now());
+          store::Due::AtOnce());
       Must(store.Write({&create, 1}));
       auto claimed = Must(store.Claim(
           {.kind = "bare", .queue = queue, .owner = "b", .claim_id = RealEnv().NewId()}));
@@ -84,8 +84,9 @@ double BareTurns(store::Store& store, int records, int threads) {
   const std::string body = Json(std::string(900, 'x')).dump();
   std::vector<store::Change> changes;
   for (int i = 0; i < records; ++i) {
-    changes.push_back(store::Change::Put(
-        {.kind = "turn", .queue = "q", .key = std::to_string(i), .body = body}, store::Due::Now()));
+    changes.push_back(
+        store::Change::Put({.kind = "turn", .queue = "q", .key = std::to_string(i), .body = body},
+                           store::Due::AtOnce()));
     if (changes.size() < 100 && i + 1 < records) continue;
     Must(store.Write(changes));
     changes.clear();
@@ -206,7 +207,7 @@ void Waiting(const StatesLoad& load, const std::string& store_url, Bars& bars) {
   }
   std::vector<store::Change> changes;
   for (size_t i = 0; i < waiting.size(); ++i) {
-    changes.push_back(store::Change::Put(std::move(waiting[i]), store::Due::Now()));
+    changes.push_back(store::Change::Put(std::move(waiting[i]), store::Due::AtOnce()));
     if (changes.size() < 100 && i + 1 < waiting.size()) continue;
     Must(store->Write(changes));
     changes.clear();

@@ -48,13 +48,16 @@ struct Due {
 
   static Due Never() { return {Kind::kNever, milliseconds{0}}; }
   static Due Unchanged() { return {Kind::kUnchanged, milliseconds{0}}; }
-  static Due After(milliseconds delay) { return {Kind::kAfter, delay}; }
-  static Due Now() { return After(milliseconds{0}); }
-  // Due before everything else, even if the store's clock is set back later.
+  // Without a delay, at once.
+  static Due After(milliseconds delay) {
+    return delay.count() == 0 ? AtOnce() : Due{Kind::kAfter, delay};
+  }
+  // Due before everything that had to wait, and by any clock: it is no time, so setting the store's
+  // clock back does not delay it.
   static Due AtOnce() { return {Kind::kAtOnce, milliseconds{0}}; }
 
   bool IsTimed() const { return kind == Kind::kAfter || kind == Kind::kAtOnce; }
-  bool HasCome() const { return IsTimed() && delay.count() == 0; }
+  bool HasCome() const { return kind == Kind::kAtOnce; }
 };
 
 // The due time of a record that is due at once: so far in the past that no clock is behind it. The

@@ -382,7 +382,7 @@ Result<bool> Member::Swap(SetView& view, const Generation& next) {
   }
   record.body = next.ToBody();
   // The due time means nothing here; writing it wakes waiting workers.
-  const store::Change change = store::Change::Put(record, store::Due::Now());
+  const store::Change change = store::Change::Put(record, store::Due::AtOnce());
   MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
   if (!written.front().applied) return false;
   record.version = written.front().version;

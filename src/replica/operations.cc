@@ -96,7 +96,7 @@ void SignalSet(store::Store& store, const std::string& set) {
   store::Record signal{.kind = kReplicaKind, .queue = kReplicaQueue, .key = SignalKey(set)};
   auto stored = store.Get(signal.kind, signal.key);
   if (stored && *stored) signal = **stored;
-  const store::Change change = store::Change::Put(signal, store::Due::Now());
+  const store::Change change = store::Change::Put(signal, store::Due::AtOnce());
   static_cast<void>(store.Write({&change, 1}));
 }
 

@@ -190,7 +190,7 @@ class PlanWorkloadImpl final : public Workload {
       store::Record record{.kind = "plan.run", .queue = "default", .key = kNewer};
       record.body = R"({"format":99,"execution":{"of":"another kind"},"inputs":{}})";
       static_cast<void>(
-          world_->store().Truth().Write({{store::Change::Put(record, store::Due::Now())}}));
+          world_->store().Truth().Write({{store::Change::Put(record, store::Due::AtOnce())}}));
       Add("late", [](PlanUser& user, std::stop_token stop) { user.UseNewer(stop); });
     }
   }

@@ -17,7 +17,7 @@ class LeaseTest : public ::testing::Test {
 
   void SetUp() override {
     const Change change =
-        Change::Put(Record{.kind = "work", .queue = "q", .key = "a", .body = "0"}, Due::Now());
+        Change::Put(Record{.kind = "work", .queue = "q", .key = "a", .body = "0"}, Due::AtOnce());
     ASSERT_TRUE(truth_->Write({&change, 1}));
   }
 
@@ -150,7 +150,7 @@ TEST_F(LeaseTest, AnEpochThatARestoredStoreGrantsAgainIsAnotherLease) {
   ASSERT_TRUE(truth_->Write({&remove, 1}));
   Record restored = backup;
   restored.version = 0;
-  const Change restore = Change::Put(restored, Due::Now());
+  const Change restore = Change::Put(restored, Due::AtOnce());
   ASSERT_TRUE(truth_->Write({&restore, 1}));
   Lease after = ClaimOne("me");
   ASSERT_EQ(after.epoch(), before.epoch());
@@ -165,7 +165,7 @@ TEST_F(LeaseTest, RestartedWorkerHoldsNoEarlierLeases) {
   env_.Pass(9s);
   // By the store's clock the lease has ended; the former life has not noticed yet.
   Record stored = Stored();
-  const Change expire = Change::Put(stored, Due::Now());
+  const Change expire = Change::Put(stored, Due::AtOnce());
   ASSERT_TRUE(truth_->Write({&expire, 1}));
   Lease after = ClaimOne("me");
   EXPECT_EQ(before.Renew("1").error().code, Code::kLeaseLost);
@@ -242,7 +242,7 @@ TEST_F(LeaseTest, ClaimGivesUpIfTheStoreStaysUnavailable) {
 
 TEST_F(LeaseTest, ClaimCanNameItsRecord) {
   const Change change =
-      Change::Put(Record{.kind = "work", .queue = "q", .key = "b", .body = "0"}, Due::Now());
+      Change::Put(Record{.kind = "work", .queue = "q", .key = "b", .body = "0"}, Due::AtOnce());
   ASSERT_TRUE(truth_->Write({&change, 1}));
   const auto leases = Lease::Claim(
       store_, {.kind = "work", .queue = "q", .key = "b", .owner = "me", .limit = 5}, env_, {});
@@ -252,7 +252,7 @@ TEST_F(LeaseTest, ClaimCanNameItsRecord) {
 
 TEST_F(LeaseTest, RecordMadeDueEarlierIsStillHeld) {
   Lease lease = ClaimOne("me");
-  const Change wake = Change::Put(Stored(), Due::Now());
+  const Change wake = Change::Put(Stored(), Due::AtOnce());
   ASSERT_TRUE(truth_->Write({&wake, 1}));
   ASSERT_TRUE(lease.Renew("1"));
   EXPECT_EQ(Stored().body, "1");
@@ -261,7 +261,7 @@ TEST_F(LeaseTest, RecordMadeDueEarlierIsStillHeld) {
 
 TEST_F(LeaseTest, UnchangedProgressIsRenewedAfterTheRecordWasMadeDue) {
   Lease lease = ClaimOne("me");
-  const Change wake = Change::Put(Stored(), Due::Now());
+  const Change wake = Change::Put(Stored(), Due::AtOnce());
   ASSERT_TRUE(truth_->Write({&wake, 1}));
   ASSERT_TRUE(lease.Renew(lease.body()));
   EXPECT_EQ(Stored().due, env_.WallNow() + 10s);

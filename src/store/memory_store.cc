@@ -141,7 +141,10 @@ class MemoryStore final : public Store {
     }
     if (change.due.kind == Due::Kind::kNever) record.due.reset();
     if (change.due.kind == Due::Kind::kAfter) record.due = env_.WallNow() + change.due.delay;
-    if (change.due.kind == Due::Kind::kAtOnce) record.due = DueAtOnce(env_.WallNow());
+    if (change.due.kind == Due::Kind::kAtOnce) {
+      const WallTime now = env_.WallNow();
+      record.due = PLANTED_BUG(at_once_is_a_time) ? now : DueAtOnce(now);
+    }
     List(entry);
     return {.applied = true, .version = record.version};
   }

@@ -26,9 +26,6 @@ ServerClock::Times ServerClock::Reading::At(const Due& due) const {
 
 ServerClock::Times ServerClock::Reading::After(milliseconds delay) const {
   const WallTime due = now + delay;
-  // One error of the writer, and two of any reader: its time may be behind, and it subtracts its
-  // error from that.
-  if (delay.count() == 0) return {due, due - 3 * kMaxError};
   return {due, due + error};
 }
 

@@ -38,10 +38,9 @@ class ServerClock {
     // A record ready by then is due, despite the errors of its writer and reader.
     WallTime Horizon() const { return now - error; }
 
-    // For a record due after `delay`. Without a delay it is ready at once; there is no lease that
-    // could be taken too early.
+    // For a record due after `delay`.
     Times After(milliseconds delay) const;
-    // The same for any due time.
+    // The same for any due time. What is due at once is ready for all, whatever their errors.
     Times At(const Due& due) const;
   };
 

@@ -145,14 +145,14 @@ TEST(ServerClock, NoLeaseIsTakenBeforeItEndsByTheServersClock) {
   }
 }
 
-TEST(ServerClock, DueNowIsReadyAtOnce) {
+TEST(ServerClock, DueAtOnceIsReadyForAll) {
   const Server server{.skew = 777ms, .tick = 1000ms};
   for (const milliseconds writers_luck : {0ms, 800ms}) {
     for (const milliseconds readers_luck : {0ms, 800ms}) {
       ServerClock writer, reader;
       server.Ask(writer, kStart, writers_luck, 800ms);
       server.Ask(reader, kStart, readers_luck, 800ms);
-      const auto times = writer.Read(kStart + 1s).value().After(0ms);
+      const auto times = writer.Read(kStart + 1s).value().At(Due::AtOnce());
       EXPECT_LE(times.ready, reader.Read(kStart + 1s).value().Horizon());
     }
   }

@@ -22,7 +22,7 @@ Status EnsureRecord(store::Store& store, const std::string& run, const std::stri
                                             .queue = run,
                                             .key = key,
                                             .body = RedrivePageBody().ToJson()},
-                              store::Due::Now());
+                              store::Due::AtOnce());
   };
   return store::Update(store, kRedriveLeaseKind, key, create);
 }

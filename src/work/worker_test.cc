@@ -146,7 +146,7 @@ TEST_F(WorkerTest, AnItemThatCannotBeReadDoesNotStopTheOthers) {
     auto record = store_->Get(kWorkKind, ItemKey("run", "orders__0__0")).value().value();
     record.body = damage;
     record.owner.clear();
-    const store::Change change = store::Change::Put(record, store::Due::Now());
+    const store::Change change = store::Change::Put(record, store::Due::AtOnce());
     ASSERT_TRUE(store_->Write({&change, 1}));
     const auto report = Run();
     ASSERT_TRUE(report) << report.error().ToString();
@@ -764,7 +764,7 @@ TEST_F(WorkerTest, SuccessorThatWasNamedOnlyIsCreatedByTheNextHolder) {
   ItemBody body = ItemBody::FromJson(record.body).value();
   body.progress = body.progress.CutAt("000007");
   record.body = body.ToJson();
-  const store::Change change = store::Change::Put(record, store::Due::Now());
+  const store::Change change = store::Change::Put(record, store::Due::AtOnce());
   ASSERT_TRUE(store_->Write({&change, 1}));
   EXPECT_TRUE(Run()->all_done);
   EXPECT_EQ(Item("orders__0__000007").progress.counts.read, 13);

@@ -27,7 +27,7 @@ void CreateSqlite(const std::string& path) {
     record.queue = "q";
     record.key = std::to_string(i);
     record.body = "\"" + std::string(500, 'x') + "\"";
-    const store::Change change = store::Change::Put(record, store::Due::Now());
+    const store::Change change = store::Change::Put(record, store::Due::AtOnce());
     ASSERT_TRUE((*store)->Write({&change, 1}));
   }
 }

@@ -97,7 +97,7 @@ class StoreContract : public ::testing::TestWithParam<std::string> {
     return written ? written->front() : store::Written{};
   }
 
-  Code PutError(store::Record record, store::Due due = store::Due::Now()) {
+  Code PutError(store::Record record, store::Due due = store::Due::AtOnce()) {
     const store::Change change = store::Change::Put(std::move(record), due);
     auto written = store_->Write({&change, 1});
     EXPECT_FALSE(written);
@@ -189,7 +189,7 @@ TEST_P(StoreContract, ReplaceNeedsTheStoredVersionAndRaisesIt) {
 }
 
 TEST_P(StoreContract, ReplaceKeepsQueueAndEpoch) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::Record held = Claim(ClaimOf("me")).at(0);
   held.queue = "elsewhere";
   held.epoch = 50;
@@ -206,7 +206,7 @@ TEST_P(StoreContract, ReplacingAMissingRecordIsAConflict) {
 }
 
 TEST_P(StoreContract, DeleteNeedsTheStoredVersion) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::Record stale = Stored("a");
   Put(stale, store::Due::Unchanged());
   const store::Change stale_delete = store::Change::Delete(stale);
@@ -293,7 +293,7 @@ TEST_P(StoreContract, WriteReturnsAResultForEachChangeInOrder) {
   stale.version += 1;
   const std::vector<store::Change> changes{
       store::Change::Put(NewRecord("exists"), store::Due::Never()),
-      store::Change::Put(NewRecord("new"), store::Due::Now()),
+      store::Change::Put(NewRecord("new"), store::Due::AtOnce()),
       store::Change::Put(replaced, store::Due::Never()),
       store::Change::Delete(Stored("deleted")),
   };
@@ -336,7 +336,7 @@ TEST_P(StoreContract, TwoChangesOfOneRecordInOneWriteAreRefused) {
 }
 
 TEST_P(StoreContract, ClaimTakesDueRecordsAndMarksThem) {
-  const store::Written created = Put(NewRecord("a", R"({"x":1})"), store::Due::Now());
+  const store::Written created = Put(NewRecord("a", R"({"x":1})"), store::Due::AtOnce());
   const WallTime before = Now();
   const auto claimed = Claim(ClaimOf("me"));
   ASSERT_EQ(claimed.size(), 1u);
@@ -358,18 +358,18 @@ TEST_P(StoreContract, ClaimIgnoresOtherQueuesAndRecordsNotDue) {
   Put(NewRecord("never"), store::Due::Never());
   store::Record other_queue = NewRecord("elsewhere");
   other_queue.queue = "q2";
-  Put(other_queue, store::Due::Now());
+  Put(other_queue, store::Due::AtOnce());
   store::Record other_kind = NewRecord("otherwise");
   other_kind.kind = "timer";
-  Put(other_kind, store::Due::Now());
+  Put(other_kind, store::Due::AtOnce());
   EXPECT_TRUE(Claim(ClaimOf("me", 10)).empty());
 }
 
 TEST_P(StoreContract, ClaimTakesTheOldestUpToItsLimit) {
   for (const char* key : {"c", "a", "b"}) {
-    Put(NewRecord(key), store::Due::Now());
+    Put(NewRecord(key), store::Due::AtOnce());
     const WallTime written = Now();
-    ASSERT_TRUE(Await([&] { return Now() > written; }));
+    ASSERT_TRUE(Await([&] { return store::DueAtOnce(Now()) > store::DueAtOnce(written); }));
   }
   EXPECT_EQ(KeysOf(Claim(ClaimOf("me"))), std::vector<std::string>{"c"});
   auto rest = KeysOf(Claim(ClaimOf("me", 10)));
@@ -378,8 +378,8 @@ TEST_P(StoreContract, ClaimTakesTheOldestUpToItsLimit) {
 }
 
 TEST_P(StoreContract, ClaimByKeyTakesOnlyThatRecordAndOnlyWhenDue) {
-  Put(NewRecord("a"), store::Due::Now());
-  Put(NewRecord("b"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
+  Put(NewRecord("b"), store::Due::AtOnce());
   Put(NewRecord("later"), store::Due::After(1h));
   store::ClaimRequest request = ClaimOf("me", 10);
   request.key = "b";
@@ -396,7 +396,7 @@ TEST_P(StoreContract, ClaimByKeyTakesOnlyThatRecordAndOnlyWhenDue) {
 }
 
 TEST_P(StoreContract, RepeatedClaimGivesTheSameResult) {
-  for (const char* key : {"a", "b", "c"}) Put(NewRecord(key), store::Due::Now());
+  for (const char* key : {"a", "b", "c"}) Put(NewRecord(key), store::Due::AtOnce());
   store::ClaimRequest request = ClaimOf("me", 2);
   auto first = Claim(request);
   request.repeat = true;
@@ -409,14 +409,14 @@ TEST_P(StoreContract, RepeatedClaimGivesTheSameResult) {
 }
 
 TEST_P(StoreContract, RepeatedClaimThatWasLostClaims) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::ClaimRequest request = ClaimOf("me");
   request.repeat = true;
   EXPECT_EQ(KeysOf(Claim(request)), std::vector<std::string>{"a"});
 }
 
 TEST_P(StoreContract, RepeatedClaimIgnoresRecordsTakenSince) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::ClaimRequest request = ClaimOf("me");
   request.lease = 1ms;
   ASSERT_EQ(Claim(request).size(), 1u);
@@ -427,7 +427,7 @@ TEST_P(StoreContract, RepeatedClaimIgnoresRecordsTakenSince) {
 }
 
 TEST_P(StoreContract, ExpiredLeaseIsClaimedAgainWithAHigherEpoch) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::ClaimRequest request = ClaimOf("first");
   request.lease = 20ms;
   const store::Record held = Claim(request).at(0);
@@ -446,7 +446,7 @@ TEST_P(StoreContract, ExpiredLeaseIsClaimedAgainWithAHigherEpoch) {
 TEST_P(StoreContract, LeaseDoublesWithEveryAttemptUpToItsMaximum) {
   store::Record record = NewRecord("a");
   record.attempt = 0;
-  Put(record, store::Due::Now());
+  Put(record, store::Due::AtOnce());
   for (int attempt = 1; attempt <= 6; ++attempt) {
     store::ClaimRequest request = ClaimOf("me");
     request.lease = 10min;
@@ -458,25 +458,25 @@ TEST_P(StoreContract, LeaseDoublesWithEveryAttemptUpToItsMaximum) {
     EXPECT_EQ(lease, store::LeaseFor(attempt, 10min, 100min));
     EXPECT_GE(*held.due, before + lease);
     EXPECT_LE(*held.due, Now() + lease + 1ms);
-    ASSERT_TRUE(Put(held, store::Due::Now()).applied);
+    ASSERT_TRUE(Put(held, store::Due::AtOnce()).applied);
   }
   store::Record tired = Stored("a");
   tired.attempt = 1'000'000;  // must not overflow
-  Put(tired, store::Due::Now());
+  Put(tired, store::Due::AtOnce());
   const WallTime before = Now();
   EXPECT_GE(*Claim(ClaimOf("me")).at(0).due, before + 1h);
 }
 
 TEST_P(StoreContract, ProgressResetsAttempts) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   store::Record held = Claim(ClaimOf("me")).at(0);
   held.attempt = 0;
-  Put(held, store::Due::Now());
+  Put(held, store::Due::AtOnce());
   EXPECT_EQ(Claim(ClaimOf("me")).at(0).attempt, 1);
 }
 
 TEST_P(StoreContract, FinishedRecordIsNeverClaimed) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   Put(Claim(ClaimOf("me")).at(0), store::Due::Never());
   EXPECT_TRUE(Claim(ClaimOf("me")).empty());
 }
@@ -485,7 +485,7 @@ TEST_P(StoreContract, EveryRecordIsClaimedExactlyOnceByManyThreadsAndProcesses) 
   if (GetParam() == "simulated") return;  // single-threaded; the simulator covers it
   std::vector<store::Change> batch;
   for (int i = 0; i < kContended; ++i) {
-    batch.push_back(store::Change::Put(NewRecord("k" + std::to_string(i)), store::Due::Now()));
+    batch.push_back(store::Change::Put(NewRecord("k" + std::to_string(i)), store::Due::AtOnce()));
     if (batch.size() == store::kMaxBatch) {
       ASSERT_TRUE(store_->Write(batch));
       batch.clear();
@@ -569,7 +569,7 @@ TEST_P(StoreContract, WorkersClockDoesNotMatter) {
   for (const auto skew : {std::chrono::hours(1), std::chrono::hours(-1)}) {
     SkewedEnv env(skew);
     auto skewed = backend_->Open("clock" + std::to_string(skew.count() + 1), env);
-    const store::Change change = store::Change::Put(NewRecord("a"), store::Due::Now());
+    const store::Change change = store::Change::Put(NewRecord("a"), store::Due::AtOnce());
     ASSERT_TRUE(skewed->Write({&change, 1}));
     const WallTime before = skewed->Now().value();
     const store::Record held = skewed->Claim(ClaimOf("skewed")).value().at(0);
@@ -581,7 +581,7 @@ TEST_P(StoreContract, WorkersClockDoesNotMatter) {
 
 TEST_P(StoreContract, NamespacesDoNotSeeEachOther) {
   auto other = backend_->Open("other", RealEnv());
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   EXPECT_FALSE(other->Get("work", "a").value());
   EXPECT_TRUE(other->Scan("work", "", "", 10).value().empty());
   EXPECT_TRUE(other->Claim(ClaimOf("me")).value().empty());
@@ -589,7 +589,7 @@ TEST_P(StoreContract, NamespacesDoNotSeeEachOther) {
 }
 
 TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
-  Put(NewRecord("a"), store::Due::Now());
+  Put(NewRecord("a"), store::Due::AtOnce());
   auto second = backend_->Open("main", RealEnv());
   EXPECT_EQ(second->Get("work", "a").value(), Stored("a"));
   EXPECT_EQ(second->Claim(ClaimOf("me")).value().size(), 1u);
@@ -598,7 +598,7 @@ TEST_P(StoreContract, SecondConnectionSeesTheSameRecords) {
 
 TEST_P(StoreContract, DeferredWritesAreVisibleAtOnce) {
   auto second = backend_->Open("main", RealEnv());
-  const store::Change change = store::Change::Put(NewRecord("a"), store::Due::Now(), true);
+  const store::Change change = store::Change::Put(NewRecord("a"), store::Due::AtOnce(), true);
   ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
   ASSERT_TRUE(second->Get("work", "a").value());
   store::ClaimRequest request = ClaimOf("me");
@@ -609,7 +609,7 @@ TEST_P(StoreContract, DeferredWritesAreVisibleAtOnce) {
 }
 
 TEST_P(StoreContract, LimitsAreAcceptedAndOneByteMoreIsRefused) {
-  EXPECT_TRUE(Put(NewRecord(std::string(store::kMaxKeyBytes, 'k')), store::Due::Now()).applied);
+  EXPECT_TRUE(Put(NewRecord(std::string(store::kMaxKeyBytes, 'k')), store::Due::AtOnce()).applied);
   EXPECT_EQ(PutError(NewRecord(std::string(store::kMaxKeyBytes + 1, 'k'))), Code::kInvalid);
 
   const std::string body = "\"" + std::string(store::kMaxBodyBytes - 2, 'b') + "\"";
@@ -679,7 +679,7 @@ TEST_P(StoreContract, OddTextsAreStoredByteForByte) {
         "nul":"\u0000","dup":1,"dup":2,"u":"é日🚀\u00e9"})");
     record.queue = text;
     record.owner = text;
-    ASSERT_TRUE(Put(record, store::Due::Now()).applied) << text;
+    ASSERT_TRUE(Put(record, store::Due::AtOnce()).applied) << text;
     record.version = Stored(text).version;
     record.due = Stored(text).due;
     EXPECT_EQ(Stored(text), record);
@@ -701,7 +701,7 @@ TEST_P(StoreContract, WaitEndsEarlyAfterAWrite) {
   int written = 0;
   EXPECT_TRUE(Await([&] {
     const store::Change change =
-        store::Change::Put(NewRecord("k" + std::to_string(written++)), store::Due::Now());
+        store::Change::Put(NewRecord("k" + std::to_string(written++)), store::Due::AtOnce());
     EXPECT_TRUE(second->Write({&change, 1}));
     return woken.load();
   }));

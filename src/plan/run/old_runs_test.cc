@@ -70,7 +70,7 @@ class OldRunsTest : public ::testing::Test {
                                  .queue = json["queue"].get<std::string>(),
                                  .key = json["key"].get<std::string>(),
                                  .body = ToJsonText(json["body"])};
-      const store::Due due = json["due"].get<bool>() ? store::Due::Now() : store::Due::Never();
+      const store::Due due = json["due"].get<bool>() ? store::Due::AtOnce() : store::Due::Never();
       ASSERT_TRUE(store->Write({{store::Change::Put(record, due)}}));
     }
   }

@@ -55,7 +55,11 @@ Status Runs::SetDue(const RunState& run, store::Due due) {
 Status Runs::Renew(const RunState& run) { return SetDue(run, store::Due::After(kRunLease)); }
 
 // Best effort: the lease ends by itself.
-void Runs::Release(const RunState& run) { static_cast<void>(SetDue(run, store::Due::Now())); }
+void Runs::Release(const RunState& run) {
+  const store::Due due = PLANTED_BUG(releases_go_by_the_clock) ? store::Due::After(milliseconds(1))
+                                                               : store::Due::AtOnce();
+  static_cast<void>(SetDue(run, due));
+}
 
 Status Runs::WhileRenewing(const RunState& run,
                            const std::function<Status(const std::stop_token& stop)>& work) {

@@ -23,6 +23,7 @@
 #include "plan/model/order.h"
 #include "plan/run/side_records.h"
 #include "store/store_wrapper.h"
+#include "support/skewed_env.h"
 #include "support/temporary_folder.h"
 
 namespace muster::plan {
@@ -132,7 +133,8 @@ const std::map<std::string, std::string> kInputs{
 
 class RunsTest : public ::testing::Test {
  protected:
-  std::unique_ptr<store::Store> store = *store::OpenStore("memory:", RealEnv());
+  testing::SkewedEnv clock;  // the store's
+  std::unique_ptr<store::Store> store = *store::OpenStore("memory:", clock);
   Tasks tasks;
   TaskGate gate{{&tasks}};
   states::States states{*store, {&gate}, {.idle_wait = milliseconds(5)}, RealEnv()};
@@ -143,7 +145,7 @@ class RunsTest : public ::testing::Test {
   void Expire() {
     const auto record = store->Get(kRunKind, "m");
     ASSERT_TRUE(record && *record);
-    ASSERT_TRUE(store->Write({{store::Change::Put(**record, store::Due::Now())}}));
+    ASSERT_TRUE(store->Write({{store::Change::Put(**record, store::Due::AtOnce())}}));
   }
 
   RunState RunWhole() {
@@ -405,7 +407,7 @@ TEST_F(RunsTest, AnAttemptOfAnOlderVersionDoesNotTakeOverAnothersResult) {
     body["attempt"] = attempt;
     body["execution"] = attempt == 1 ? id : id + "." + std::to_string(attempt);
     record.body = ToJsonText(body);
-    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
+    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::AtOnce())}}));
   };
   const auto begin_as_older = [&](const std::string& id) {
     const auto run = runs.Start(plan, plan.profiles.front(), InputsOf(id));
@@ -648,6 +650,24 @@ TEST_F(RunsTest, EditIsAcceptedByAnInterruptedRun) {
   EXPECT_EQ(tasks.calls()["Extract-1-A"], 1);
 }
 
+TEST_F(RunsTest, InterruptedRunIsResumedThoughTheClockWasSetBack) {
+  tasks.Keep("Transform-1-load-a");
+  const auto run = runs.Start(plan, plan.profiles.front(), kInputs);
+  ASSERT_TRUE(run);
+  std::stop_source stop;
+  auto driven =
+      std::async(std::launch::async, [&] { return runs.Drive(*run, 2, stop.get_token()); });
+  tasks.AwaitCall("Transform-1-load-a");
+  stop.request_stop();
+  ASSERT_EQ(driven.get()->status, RunStatus::kInProgress);
+  tasks.Release("Transform-1-load-a");
+  clock.SetBack(std::chrono::hours(1));
+  EXPECT_FALSE(runs.Find("m")->driven);
+  const auto again = runs.Resume("m", plan, {}, {}, {});
+  ASSERT_TRUE(again) << again.error().ToString();
+  EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
+}
+
 TEST_F(RunsTest, RunWithoutPinnedScriptsIsComparedWithoutThem) {
   tasks.failing = {"Extract-1-B"};
   RunWhole();
@@ -656,7 +676,7 @@ TEST_F(RunsTest, RunWithoutPinnedScriptsIsComparedWithoutThem) {
   Json body = Json::parse(record.body);
   body.erase("pins_scripts");
   record.body = ToJsonText(body);
-  ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
+  ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::AtOnce())}}));
   Plan looked_into = plan;
   looked_into.scripts.at("load-a").sha256 = "one";
   const auto again = runs.Resume("m", looked_into, {}, nothing, {});

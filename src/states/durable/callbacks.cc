@@ -38,7 +38,7 @@ Status Wake(store::Store& store, const std::string& key, const std::string& toke
                        record.flow.task->token == token;
     // Not waiting yet: it looks for the answer when it does.
     if (!waits || !record.record.owner.empty()) return std::nullopt;
-    return store::Change::Put(std::move(record.record), store::Due::Now());
+    return store::Change::Put(std::move(record.record), store::Due::AtOnce());
   };
   Status woken = store::Update(store, kKind, key, wake);
   if (woken || !IsTransient(woken.error().code)) return woken;

@@ -61,7 +61,7 @@ constexpr char kWriter[] =
     R"(,"ResultWriter":{"Resource":"arn:aws:states:::s3:putObject",
         "Parameters":{"Bucket":"b","Prefix":"out"}})";
 
-class DistributedMapTest : public testing::Test {
+class DistributedMapTest : public ::testing::Test {
  protected:
   void SetUpItems(int count, size_t padding = 10) {
     for (int i = 0; i < count; ++i)

@@ -267,7 +267,7 @@ void Driver::DecideEnd(Drive& drive, WallTime now) {
     if (record.is_root()) drive.interpreter->End(record.flow);
   }
   drive.next = Next::kNotifyParent;
-  drive.due = record.cleanup ? store::Due::Now() : store::Due::Never();
+  drive.due = record.cleanup ? store::Due::AtOnce() : store::Due::Never();
 }
 
 Status Driver::Commit(Drive& drive) {

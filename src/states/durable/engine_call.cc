@@ -84,7 +84,7 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
   const bool succeeded = std::holds_alternative<TaskSuccess>(outcome);
   if (context.stopped() && !late && !succeeded) {
     // Cut short by this process: the next one to claim the flow repeats the call.
-    drive.due = store::Due::Now();
+    drive.due = store::Due::AtOnce();
     drive.release = true;
     drive.next = Next::kRest;
     return Commit(drive);
@@ -155,7 +155,7 @@ Status Driver::LookForCallback(Drive& drive) {
   if (!stored) return {};
   // Due at once: its next holder takes the answer.
   store::Record next = drive.record().record;
-  const store::Change change = store::Change::Put(next, store::Due::Now(), true);
+  const store::Change change = store::Change::Put(next, store::Due::AtOnce(), true);
   MUSTER_TRY(store_.Write({&change, 1}));
   return {};
 }

@@ -72,7 +72,10 @@ Status Driver::StartChildren(Drive& drive) {
     FlowCodec::Encoded encoded = codec_.Encode(child_record);
     for (store::Change& part : encoded.parts) changes.push_back(std::move(part));
     child_record.record.body = std::move(encoded.body);
-    changes.push_back(store::Change::Put(std::move(child_record.record), store::Due::Now(), true));
+    const store::Due due = PLANTED_BUG(branches_go_by_the_clock)
+                               ? store::Due::After(milliseconds(1))
+                               : store::Due::AtOnce();
+    changes.push_back(store::Change::Put(std::move(child_record.record), due, true));
     if (changes.size() >= kChildrenPerWrite) MUSTER_TRY(write());
   }
   MUSTER_TRY(write());
@@ -203,7 +206,7 @@ Status Driver::EndFrom(const std::string& key, FlowStatus status, const Failure&
     store::Record next = record.record;
     next.body = std::move(encoded.body);
     return store::Change::Put(std::move(next),
-                              record.cleanup ? store::Due::Now() : store::Due::Never());
+                              record.cleanup ? store::Due::AtOnce() : store::Due::Never());
   };
   return store::Update(store_, kKind, key, end);
 }

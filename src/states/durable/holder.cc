@@ -30,7 +30,8 @@ Holder::Pending Holder::Prepare(store::Due due, bool release, bool deferred) {
 }
 
 Holder::Pending Holder::PrepareReturn() const {
-  Pending pending{.next = record_.record, .parts = {}, .due = store::Due::Now(), .deferred = true};
+  Pending pending{
+      .next = record_.record, .parts = {}, .due = store::Due::AtOnce(), .deferred = true};
   pending.next.body = claimed_body_;
   pending.next.attempt = std::max(0, claimed_attempt_ - 1);
   pending.next.owner.clear();

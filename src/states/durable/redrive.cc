@@ -118,7 +118,7 @@ Result<std::optional<store::Change>> Redrive::Released(FlowRecord& record) {
   next.body = std::move(encoded.body);
   next.owner.clear();
   next.attempt = 0;
-  return store::Change::Put(std::move(next), store::Due::Now());
+  return store::Change::Put(std::move(next), store::Due::AtOnce());
 }
 
 }  // namespace muster::states

@@ -165,7 +165,7 @@ class SqlitePowerTest : public ::testing::Test {
 
   static store::Change NewChange(const std::string& key, bool deferred) {
     return store::Change::Put(store::Record{.kind = "work", .queue = "q", .key = key},
-                              store::Due::Now(), deferred);
+                              store::Due::AtOnce(), deferred);
   }
 
   void Write(const std::string& key, bool deferred) {

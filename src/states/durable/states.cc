@@ -30,6 +30,11 @@ Status CheckName(const std::string& name) {
                "use 1 to 80 of A-Z a-z 0-9 - _ ."};
 }
 
+// What is due at once waits for nothing.
+std::optional<WallTime> WaitsUntil(const store::Record& record) {
+  return record.due && !store::IsDueAtOnce(*record.due) ? record.due : std::nullopt;
+}
+
 Execution Describe(const FlowRecord& record) {
   Execution execution{.name = record.execution,
                       .machine = record.info.machine_name,
@@ -37,7 +42,7 @@ Execution Describe(const FlowRecord& record) {
                       .state = record.flow.state,
                       .start = record.info.start,
                       .stop = record.stop,
-                      .due = record.record.due,
+                      .due = WaitsUntil(record.record),
                       .redrives = record.info.redrive_count,
                       .output = {},
                       .error = record.flow.failure.error,
@@ -50,7 +55,7 @@ Execution Unreadable(const store::Record& stored, const Error& error) {
   Execution execution;
   execution.name = stored.key;
   execution.status = ExecutionStatus::kUnreadable;
-  execution.due = stored.due;
+  execution.due = WaitsUntil(stored);
   execution.cause = error.ToString();
   return execution;
 }
@@ -89,7 +94,7 @@ class [[gnu::visibility("hidden")]] States::Impl {
     FlowCodec::Encoded encoded = codec_.Encode(record);
     for (store::Change& part : encoded.parts) changes.push_back(std::move(part));
     record.record.body = std::move(encoded.body);
-    changes.push_back(store::Change::Put(record.record, store::Due::Now()));
+    changes.push_back(store::Change::Put(record.record, store::Due::AtOnce()));
     MUSTER_TRY(Create(record, changes));
     machines_.Put(machine, definition);
     signals_.SignalDue(1);

@@ -105,7 +105,7 @@ class WatchedStore final : public store::StoreWrapper {
 
 TaskOutcome Echo(const TaskCall& call, TaskContext&) { return TaskSuccess{call.input}; }
 
-class StatesTest : public testing::Test {
+class StatesTest : public ::testing::Test {
  protected:
   static StatesOptions Quick() {
     return {.owner = "test", .lease = milliseconds(300), .idle_wait = milliseconds(5)};
@@ -184,7 +184,7 @@ TEST_F(StatesTest, ARecordOfANewerVersionIsRefusedWithBothVersions) {
   body["v"] = 7;
   body["flow"]["wants"] = "an unknown field";
   record.body = ToJsonText(body);
-  ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::Now())}}));
+  ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::AtOnce())}}));
   const auto found = states_->Find("later");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message,
@@ -224,7 +224,7 @@ TEST_F(StatesTest, ADamagedExecutionIsListedAndTheOthersGoOn) {
     record.body = one;
     record.owner.clear();
     record.attempt = 0;
-    ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::Now())}}));
+    ASSERT_TRUE(store_->Write({{store::Change::Put(record, store::Due::AtOnce())}}));
     SCOPED_TRACE(one);
     const std::string name = "good" + std::to_string(++executions);
     Start(kTask, "T", "{}", name);
@@ -716,7 +716,7 @@ TEST_F(StatesTest, AnExecutorThatTakesProcessesDownFailsInTheEnd) {
       body["flow"]["entry"] = 1;
       body["flow"]["task"] = {{"resource", "test:call"}, {"token", "run::1:0"}, {"input", 1}};
       record.body = body.dump();
-      const store::Change change = store::Change::Put(record, store::Due::Now());
+      const store::Change change = store::Change::Put(record, store::Due::AtOnce());
       ASSERT_TRUE(store_->Write({&change, 1}).value().front().applied);
     }
     while (store_->Now().value() < *store_->Get("states", "run").value()->due)

@@ -93,7 +93,7 @@ class DynamoDbFaults : public ::testing::Test {
   }
 
   // Past the gate.
-  Record Create(const std::string& key, Due due = Due::Now()) {
+  Record Create(const std::string& key, Due due = Due::AtOnce()) {
     const Change change = Change::Put(NewRecord(key), due);
     EXPECT_TRUE(direct_->Write({&change, 1}).value().front().applied);
     return Stored(key);
@@ -169,7 +169,7 @@ TEST_F(DynamoDbFaults, ClaimAfterAWriteDoesNotHideTheWrite) {
   const Record record = Create("a", Due::Never());
   gate_->LoseAnswer("UpdateItem",
                     [&] { EXPECT_EQ(direct_->Claim(NewClaim()).value().size(), 1u); });
-  const Written written = Put(record, Due::Now()).value();
+  const Written written = Put(record, Due::AtOnce()).value();
   EXPECT_TRUE(written.applied);
   EXPECT_EQ(written.version, record.version + 1);
   EXPECT_EQ(Stored("a").epoch, 1);
@@ -226,7 +226,7 @@ TEST_F(DynamoDbFaults, BurstsOfThrottlingAndConflictsAreRetried) {
        {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded",
         "TransactionConflictException", "TransactionInProgressException"}) {
     gate_->Refuse("UpdateItem", error, 4);
-    EXPECT_TRUE(Put(NewRecord(error), Due::Now()).value().applied) << error;
+    EXPECT_TRUE(Put(NewRecord(error), Due::AtOnce()).value().applied) << error;
     gate_->Refuse("UpdateItem", error, 4);
     EXPECT_EQ(store_->Claim(NewClaim()).value().size(), 1u) << error;
     EXPECT_EQ(Stored(error).epoch, 1) << error;
@@ -363,7 +363,7 @@ TEST_F(DynamoDbFaults, FortyWorkersClaimingFortyRecordsRarelyCollide) {
   std::vector<Change> changes;
   std::vector<std::unique_ptr<Store>> stores;
   for (int i = 0; i < kWorkers; ++i) {
-    changes.push_back(Change::Put(NewRecord(std::to_string(i)), Due::Now()));
+    changes.push_back(Change::Put(NewRecord(std::to_string(i)), Due::AtOnce()));
     stores.push_back(Open(gate_->port()));
   }
   ASSERT_TRUE(direct_->Write(changes));
@@ -450,7 +450,7 @@ TEST(DynamoDbRestart, ServerKilledDuringAClaimLosesNothingAcknowledged) {
   auto store = OpenDynamoDbStore(place, "main", RealEnv(), DynamoDbLimits{}).value();
   std::vector<Change> changes;
   for (int i = 0; i < kRecords; ++i) {
-    changes.push_back(Change::Put(NewRecord(std::to_string(i)), Due::Now()));
+    changes.push_back(Change::Put(NewRecord(std::to_string(i)), Due::AtOnce()));
   }
   ASSERT_TRUE(store->Write(changes));
   std::mutex mutex;

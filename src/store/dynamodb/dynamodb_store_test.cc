@@ -213,7 +213,7 @@ TEST_F(DynamoDbStoreTest, IndexHasOnlyDueRecordsAndIsSharded) {
   std::vector<Change> changes;
   for (int i = 0; i < 60; ++i) {
     changes.push_back(
-        Change::Put(NewRecord(std::to_string(i)), i < 40 ? Due::Now() : Due::Never()));
+        Change::Put(NewRecord(std::to_string(i)), i < 40 ? Due::AtOnce() : Due::Never()));
   }
   ASSERT_TRUE(store->Write(changes));
   const auto indexed = [&] { return Call("Scan", {{"IndexName", "due"}}); };
@@ -241,7 +241,7 @@ TEST_F(DynamoDbStoreTest, TheLargestRecordFitsIntoAnItem) {
   record.key = std::string(kMaxKeyBytes, 'k');
   record.owner = std::string(kMaxNameBytes, 'o');
   record.body = "\"" + std::string(kMaxBodyBytes - 2, '/') + "\"";
-  const Change change = Change::Put(record, Due::Now());
+  const Change change = Change::Put(record, Due::AtOnce());
   ASSERT_TRUE(store->Write({&change, 1}).value().front().applied);
   ClaimRequest request = NewClaim();
   request.kind = record.kind;
@@ -257,7 +257,7 @@ TEST_F(DynamoDbStoreTest, RepeatedClaimWorksOnAnotherStore) {
   auto store = Open();
   std::vector<Change> changes;
   for (const char* key : {"a", "b", "c"}) {
-    changes.push_back(Change::Put(NewRecord(key), Due::Now()));
+    changes.push_back(Change::Put(NewRecord(key), Due::AtOnce()));
   }
   ASSERT_TRUE(store->Write(changes));
   ClaimRequest request = NewClaim(2);
@@ -273,7 +273,7 @@ TEST_F(DynamoDbStoreTest, WaitPollsLessAndLessOften) {
   // At least half of 100, 200, 400 and 800 ms; and this process's own writes are seen at once.
   EXPECT_GE(RealEnv().MonoNow() - start, 750ms);
   std::jthread writer([&] {
-    const Change change = Change::Put(NewRecord("a"), Due::Now());
+    const Change change = Change::Put(NewRecord("a"), Due::AtOnce());
     EXPECT_TRUE(store->Write({&change, 1}));
   });
   store->Wait("work", 1h, {});

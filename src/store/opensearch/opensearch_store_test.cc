@@ -70,7 +70,7 @@ class OpenSearchStoreTest : public ::testing::Test {
         .kind = "work", .queue = "q", .limit = limit, .owner = "me", .claim_id = RealEnv().NewId()};
   }
 
-  static Result<std::vector<Written>> Put(Store& store, Record record, Due due = Due::Now()) {
+  static Result<std::vector<Written>> Put(Store& store, Record record, Due due = Due::AtOnce()) {
     const Change change = Change::Put(std::move(record), due);
     return store.Write({&change, 1});
   }
@@ -219,8 +219,8 @@ TEST_F(OpenSearchStoreTest, RejectedItemsAreResentAlone) {
         return Answer(200, ToJsonText(answer));
       });
   const auto store = Open(relay.port());
-  const std::vector<Change> changes{Change::Put(NewRecord("a"), Due::Now()),
-                                    Change::Put(NewRecord("b"), Due::Now())};
+  const std::vector<Change> changes{Change::Put(NewRecord("a"), Due::AtOnce()),
+                                    Change::Put(NewRecord("b"), Due::AtOnce())};
   const auto written = store->Write(changes).value();
   EXPECT_EQ(bulks, 2);
   EXPECT_TRUE(written[0].applied);
@@ -434,7 +434,7 @@ TEST_F(OpenSearchStoreTest, KilledServerLosesNothingAndGrantsNoEpochTwice) {
   const auto setup = Open(server.port());
   std::vector<Change> items;
   for (int i = 0; i < kItems; ++i) {
-    items.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::Now()));
+    items.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::AtOnce()));
   }
   ASSERT_TRUE(setup->Write(items));
 

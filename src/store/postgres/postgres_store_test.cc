@@ -63,7 +63,7 @@ class PostgresStoreTest : public ::testing::Test {
         .kind = "work", .queue = "q", .limit = limit, .owner = "me", .claim_id = RealEnv().NewId()};
   }
 
-  static Record Create(Store& store, const std::string& key, Due due = Due::Now()) {
+  static Record Create(Store& store, const std::string& key, Due due = Due::AtOnce()) {
     Record record = NewRecord(key);
     auto written = store.Write({{Change::Put(record, due)}});
     EXPECT_TRUE(written) << written.error().ToString();
@@ -184,7 +184,7 @@ TEST_F(PostgresStoreTest, OwnerOfAnEmptySchemaNeedsNoOtherPrivileges) {
 TEST_F(PostgresStoreTest, AReadOnlyServerReadsAndRefusesToWrite) {
   Create(*Open(), "a");
   auto store = Open(server_->Url() + "?options=-c%20default_transaction_read_only%3Don");
-  auto written = store->Write({{Change::Put(NewRecord("b"), Due::Now())}});
+  auto written = store->Write({{Change::Put(NewRecord("b"), Due::AtOnce())}});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kReadOnly) << written.error().ToString();
   EXPECT_FALSE(written.error().hint.empty());
@@ -224,7 +224,7 @@ TEST_F(PostgresOutage, StoppedServerIsUnavailableUntilItRestarts) {
   auto store = Open(server_->Url(), kImpatient);
   Create(*store, "a");
   server_->Kill();
-  auto written = store->Write({{Change::Put(NewRecord("b"), Due::Now())}});
+  auto written = store->Write({{Change::Put(NewRecord("b"), Due::AtOnce())}});
   auto found = store->Get("work", "a");
   server_->Start();
   ASSERT_FALSE(written);
@@ -258,7 +258,7 @@ TEST_F(PostgresOutage, UnsentRequestToAPausedServerIsNotApplied) {
   for (int i = 0; i < 100; ++i) {  // far more than the network buffers
     Record record = NewRecord("k" + std::to_string(i));
     record.body = '"' + std::string(kMaxBodyBytes - 2, 'x') + '"';
-    changes.push_back(Change::Put(record, Due::Now()));
+    changes.push_back(Change::Put(record, Due::AtOnce()));
   }
   server_->Pause();
   auto written = store->Write(changes);
@@ -306,7 +306,7 @@ TEST_F(PostgresStoreTest, ConnectionLostWhileIdleIsReplacedBeforeAnythingIsSent)
   proxy.Refuse(true);
   proxy.CutAll();
   EXPECT_TRUE(testing::Await([&] { return !store->Now(); }));  // the cut has arrived
-  auto written = store->Write({{Change::Put(NewRecord("b"), Due::Now())}});
+  auto written = store->Write({{Change::Put(NewRecord("b"), Due::AtOnce())}});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kUnavailable) << written.error().ToString();
   proxy.Refuse(false);
@@ -396,7 +396,7 @@ TEST_F(PostgresStoreTest, FailedCommitFailsTheCall) {
                 "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON " +
                 Table() + " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION " + space_ +
                 ".refuse()");
-  auto written = store->Write({{Change::Put(NewRecord("a"), Due::Now())}});
+  auto written = store->Write({{Change::Put(NewRecord("a"), Due::AtOnce())}});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kFull) << written.error().ToString();
   EXPECT_FALSE(store->Get("work", "a")->has_value());
@@ -408,7 +408,7 @@ TEST_F(PostgresStoreTest, WritersOfTheSameRecordsInAnyOrderAllFinish) {
   constexpr int kRecords = 20;
   std::vector<Change> creates;
   for (int i = 0; i < kRecords; ++i) {
-    creates.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::Now()));
+    creates.push_back(Change::Put(NewRecord("k" + std::to_string(i)), Due::AtOnce()));
   }
   ASSERT_TRUE(store->Write(creates));
   const std::string sum = "SELECT sum(version % 1000000000) FROM " + Table();
@@ -423,7 +423,7 @@ TEST_F(PostgresStoreTest, WritersOfTheSameRecordsInAnyOrderAllFinish) {
           ASSERT_TRUE(page) << page.error().ToString();
           if (thread % 2 == 0) std::reverse(page->begin(), page->end());
           std::vector<Change> changes;
-          for (const Record& record : *page) changes.push_back(Change::Put(record, Due::Now()));
+          for (const Record& record : *page) changes.push_back(Change::Put(record, Due::AtOnce()));
           auto written = store->Write(changes);
           ASSERT_TRUE(written) << written.error().ToString();
           for (size_t i = 0; i < written->size(); ++i) {
@@ -448,7 +448,7 @@ TEST_F(PostgresStoreTest, MixedWriteReturnsResultsInOrder) {
   Record taken = NewRecord("m");
   taken.kind = "other";
   auto written =
-      store->Write({{Change::Put(NewRecord("q"), Due::Now()), Change::Delete(gone),
+      store->Write({{Change::Put(NewRecord("q"), Due::AtOnce()), Change::Delete(gone),
                      Change::Put(stale, Due::Never()), Change::Put(kept, Due::Never()),
                      Change::Put(taken, Due::Never()), Change::Put(NewRecord("b"), Due::Never())}});
   ASSERT_TRUE(written) << written.error().ToString();
@@ -466,8 +466,8 @@ TEST_F(PostgresStoreTest, MixedWriteReturnsResultsInOrder) {
 
   // Creates existing records among new ones.
   auto again = store->Write(
-      {{Change::Put(NewRecord("q"), Due::Now()), Change::Put(NewRecord("new"), Due::Now()),
-        Change::Put(NewRecord("b"), Due::Now())}});
+      {{Change::Put(NewRecord("q"), Due::AtOnce()), Change::Put(NewRecord("new"), Due::AtOnce()),
+        Change::Put(NewRecord("b"), Due::AtOnce())}});
   ASSERT_TRUE(again);
   EXPECT_FALSE((*again)[0].applied);
   EXPECT_TRUE((*again)[1].applied);

@@ -35,7 +35,7 @@ class SqliteStoreTest : public ::testing::Test {
 };
 
 Change NewChange(const std::string& key) {
-  return Change::Put(Record{.kind = "work", .queue = "q", .key = key}, Due::Now());
+  return Change::Put(Record{.kind = "work", .queue = "q", .key = key}, Due::AtOnce());
 }
 
 TEST_F(SqliteStoreTest, NewFileCanBeOpenedConcurrently) {

@@ -92,7 +92,7 @@ TEST_F(NotifyExecutorTest, UnreadableLetterIsSetAsideAndOthersAreDelivered) {
                          .queue = good.queue,
                          .key = good.key + "." + std::to_string(++damaged),
                          .body = body};
-    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::Now())}}));
+    ASSERT_TRUE(store->Write({{store::Change::Put(record, store::Due::AtOnce())}}));
     Renew();
     ASSERT_TRUE(notifier_->DeliverFor("m-1"));
     const std::vector<Letter> letters = Letters();

@@ -38,7 +38,7 @@ Status Outbox::Add(const std::string& migration, const Notification& news) {
                              .key = PrefixOf(migration) + name,
                              .body = ToJsonText(kLetterTable.ToJson({.news = news}))};
   // A conflict means that an earlier call has added it.
-  const auto written = store_.Write({{store::Change::Put(record, store::Due::Now())}});
+  const auto written = store_.Write({{store::Change::Put(record, store::Due::AtOnce())}});
   return written ? Status() : Status(written.error());
 }
 
@@ -60,7 +60,7 @@ Result<Letter> Outbox::Read(const store::Record& record) {
 Status Outbox::Settle(store::Lease& lease, const Status& delivered, bool tried) {
   auto letter = Read(lease.record());
   if (!letter) return Return(lease, letter.error());
-  store::Due due = store::Due::Now();
+  store::Due due = store::Due::AtOnce();
   if (delivered) {
     letter->delivered = true;
     letter->error.clear();
@@ -96,10 +96,11 @@ Status Outbox::TakeBack(const std::string& migration) {
       after = record.key;
       if (record.owner.empty()) continue;
       record.owner.clear();
-      changes.push_back(store::Change::Put(std::move(record), store::Due::Now()));
+      changes.push_back(store::Change::Put(std::move(record), store::Due::AtOnce()));
     }
     if (!changes.empty()) {
-      MUSTER_ASSIGN(const auto written, store_.Write(changes));
+      // A conflict means that its claimer has given it back after all.
+      MUSTER_TRY(store_.Write(changes));
     }
     if (page.size() < static_cast<size_t>(kPage)) return {};
   }

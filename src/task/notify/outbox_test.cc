@@ -5,6 +5,7 @@
 #include "core/virtual_env.h"
 #include "store/backends.h"
 #include "store/unlucky_store.h"
+#include "support/skewed_env.h"
 
 namespace muster::task {
 namespace {
@@ -40,6 +41,23 @@ TEST_F(OutboxTest, LetterIsTakenOnceAndDelivered) {
   EXPECT_TRUE(Stored().delivered);
   env_.Pass(24h);
   EXPECT_FALSE(Take());
+}
+
+TEST_F(OutboxTest, LetterIsTakenThoughTheClockWasSetBack) {
+  testing::SkewedEnv clock;
+  const auto store = store::NewMemoryStore(clock);
+  Outbox outbox(*store, clock);
+  const auto take = [&] {
+    clock.SetBack(1h);
+    return outbox.Take("m", {}).value();
+  };
+  ASSERT_TRUE(outbox.Add("m", News("m/1")));
+  auto untried = take();
+  ASSERT_TRUE(untried) << "added";
+  ASSERT_TRUE(outbox.Settle(*untried, Error{Code::kCancelled, "stopped"}, false));
+  ASSERT_TRUE(take()) << "not tried";
+  ASSERT_TRUE(outbox.TakeBack("m"));
+  EXPECT_TRUE(take()) << "of a process that is gone";
 }
 
 TEST_F(OutboxTest, LetterWhoseClaimWasNotAnsweredIsTakenAtOnce) {
@@ -100,7 +118,7 @@ TEST_F(OutboxTest, LetterOfAnOlderVersionIsDelivered) {
       .key = "n/1",
       .body = R"({"target":"sns","subject":"s","message":{"a":1},"dedupe":"d","topic":"t",)"
               R"("references":0,"error":"no answer"})"};
-  ASSERT_TRUE(truth_->Write({{store::Change::Put(old, store::Due::Now())}}));
+  ASSERT_TRUE(truth_->Write({{store::Change::Put(old, store::Due::AtOnce())}}));
   auto taken = outbox_.Take("n", {}).value();
   ASSERT_TRUE(taken);
   const Letter letter = Outbox::Read(taken->record()).value();
@@ -115,7 +133,7 @@ TEST_F(OutboxTest, LetterOfAnOlderVersionIsDelivered) {
 TEST_F(OutboxTest, LetterOfANewerVersionIsLeftToIt) {
   const store::Record newer{
       .kind = "notification", .queue = "n", .key = "n/1", .body = R"({"v":2,"to":["sns"]})"};
-  ASSERT_TRUE(truth_->Write({{store::Change::Put(newer, store::Due::Now())}}));
+  ASSERT_TRUE(truth_->Write({{store::Change::Put(newer, store::Due::AtOnce())}}));
   EXPECT_NE(outbox_.List("n").value().at(0).error.find("newer version of muster: in format 2"),
             std::string::npos);
   auto taken = outbox_.Take("n", {}).value();

@@ -14,7 +14,7 @@ muster::Status HandleGreeting() {
 
   muster::store::Record greeting{.kind = "note", .queue = "default", .key = "greeting"};
   greeting.body = R"({"text":"hello"})";
-  const std::vector changes{muster::store::Change::Put(greeting, muster::store::Due::Now())};
+  const std::vector changes{muster::store::Change::Put(greeting, muster::store::Due::AtOnce())};
   MUSTER_TRY(store->Write(changes));
 
   const muster::store::LeaseRequest request{
