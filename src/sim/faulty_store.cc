@@ -28,6 +28,7 @@ class FaultyStore::Clock final : public Env {
   MonoTime MonoNow() override { return MonoTime(sim_.now()); }
   bool Sleep(nanoseconds /*duration*/, std::stop_token /*stop*/) override { return true; }
   uint64_t Random() override { return sim_.random().Next(); }
+  nanoseconds ahead() const { return ahead_; }
 
  private:
   void JumpNowAndThen() {
@@ -37,11 +38,13 @@ class FaultyStore::Clock final : public Env {
     const milliseconds jump = sim_.random().UpTo(kLargestJump);
     const bool back = sim_.random().OneIn(2);
     offset_ += back ? -jump : jump;
+    if (!back) ahead_ += jump;
     sim_.Sometimes(back ? "5 the store's clock jumps back" : "6 the store's clock jumps forward");
   }
 
   Simulation& sim_;
   milliseconds offset_ = std::chrono::hours(24 * 365);
+  nanoseconds ahead_{0};
   nanoseconds next_jump_{0};
 };
 
@@ -53,6 +56,8 @@ FaultyStore::FaultyStore(Simulation& sim, StoreObserver observer)
       truth_(store::NewMemoryStore(*clock_)) {}
 
 FaultyStore::~FaultyStore() = default;
+
+nanoseconds FaultyStore::JumpedAhead() const { return clock_->ahead(); }
 
 Result<std::optional<store::Record>> FaultyStore::Get(std::string_view kind, std::string_view key) {
   MUSTER_TRY(Throttled("get"));
@@ -111,7 +116,10 @@ Result<std::vector<store::Written>> FaultyStore::Apply(std::span<const store::Ch
   if (!written) return written;
   for (size_t i = 0; i < changes.size(); ++i) {
     const store::Record& record = changes[i].record;
-    sim_.Note("  " + record.key + ((*written)[i].applied ? ": written" : ": conflict"));
+    const bool applied = (*written)[i].applied;
+    sim_.Note("  " + record.key + (applied ? ": written" : ": conflict"));
+    if (applied && changes[i].due.HasCome()) due_at_once_.emplace(record.kind, record.key);
+    if (applied && !changes[i].due.HasCome()) due_at_once_.erase({record.kind, record.key});
     if (observer_.changed) observer_.changed(changes[i], before[i], stored(record), late);
   }
   return written;
@@ -132,13 +140,26 @@ Result<std::vector<store::Record>> FaultyStore::Claim(const store::ClaimRequest&
         if (observer_.claimed) before = store::ClaimableIn(*truth_, request);
         auto taken = truth_->Claim(request);
         if (!taken) return taken;
+        if (taken->empty()) CheckNothingIsDue(request);
         for (const store::Record& record : *taken) {
+          due_at_once_.erase({record.kind, record.key});
           sim_.Note("  " + record.key + ": claimed by " + record.owner + ", epoch " +
                     std::to_string(record.epoch));
         }
         if (observer_.claimed) observer_.claimed(request, before, *taken, late);
         return taken;
       });
+}
+
+// A claim took nothing: no record waits that has been due at once since it was written, whatever
+// the clock says.
+void FaultyStore::CheckNothingIsDue(const store::ClaimRequest& request) {
+  for (const auto& [kind, key] : due_at_once_) {
+    if (kind != request.kind || (!request.key.empty() && key != request.key)) continue;
+    const auto stored = truth_->Get(kind, key).value();
+    if (stored && stored->queue == request.queue)
+      sim_.Violate("V", key + " is due at once, but cannot be claimed");
+  }
 }
 
 // Sometimes candidates are chosen from an outdated view of the store.
@@ -198,6 +219,7 @@ void FaultyStore::GoBackAfter(nanoseconds delay, std::unique_ptr<store::Store> b
 
 void FaultyStore::RestoreBackup(std::unique_ptr<store::Store> backup) {
   truth_ = std::move(backup);
+  due_at_once_.clear();
   ++server_;
   if (observer_.went_back) observer_.went_back();
 }

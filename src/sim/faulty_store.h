@@ -3,6 +3,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "muster/store.h"
 #include "sim/faulty_wire.h"
@@ -46,6 +49,10 @@ class FaultyStore final : public store::Store {
   // The store itself, for checks from outside: no faults, no time passes.
   store::Store& Truth() { return *truth_; }
 
+  // How far its clock has jumped ahead so far, in all: more of its time than this and what has
+  // passed cannot have gone by.
+  nanoseconds JumpedAhead() const;
+
   // Whether the store is currently unreachable.
   bool Away() const { return wire_.Away(); }
 
@@ -77,6 +84,7 @@ class FaultyStore final : public store::Store {
   void RestoreBackup(std::unique_ptr<store::Store> backup);
   void MaybeLosePower(bool deferred);
   Result<std::vector<store::Written>> Apply(std::span<const store::Change> changes, bool late);
+  void CheckNothingIsDue(const store::ClaimRequest& request);
 
   Simulation& sim_;
   StoreObserver observer_;
@@ -90,6 +98,7 @@ class FaultyStore final : public store::Store {
   bool goes_back_at_any_write_ = false;
   bool harsher_ = false;
   bool may_lose_power_ = false;
+  std::set<std::pair<std::string, std::string>> due_at_once_;  // kinds and keys, until claimed
   std::shared_ptr<std::unique_ptr<store::Store>>
       unsynced_since_;  // what a power failure leaves, if less
   int server_ = 1;      // requests in flight to a dead one go nowhere

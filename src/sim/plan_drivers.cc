@@ -24,9 +24,12 @@ void PlanDrivers::Sends(const store::Change& change) {
 
 void PlanDrivers::Changed(const store::Change& change, const std::optional<store::Record>& before,
                           const std::optional<store::Record>& after) {
-  if (!after) return;
+  // A conflict changes nothing.
+  if (!after || before == after) return;
   if (change.record.kind == plan::kRunKind && change.record.key == migration_) {
-    released_ = change.due.delay == milliseconds(0);
+    // Renewed for a whole lease, or given back.
+    released_ = change.due.delay < plan::kRunLease;
+    leased_at_ = sim_.now();
     owner_ = store::NameOfOwner(after->owner);
     if (!before) {
       claimers_.insert(owner_);
@@ -54,7 +57,7 @@ void PlanDrivers::Claimed(const store::ClaimRequest& request,
     if (store::NameOfOwner(before[i].owner) != claimer) CheckTaken(before[i]);
     claimers_.insert(claimer);
     owner_ = claimer;
-    claimed_at_ = sim_.now();
+    claimed_at_ = leased_at_ = sim_.now();
     released_ = false;
   }
 }
@@ -114,11 +117,13 @@ void PlanDrivers::CheckDrain(const states::TaskCall& call) {
 }
 
 void PlanDrivers::CheckReported(const plan::RunState& run, nanoseconds asked) {
-  // A jump of the store's clock prolongs the lease, or ends it.
-  if (run.status != RunStatus::kInProgress || !Calm() || sim_.HasFired(Fault::kClockJump)) return;
+  if (run.status != RunStatus::kInProgress || !Calm()) return;
   // A process that has just claimed the run is about to drive it.
   if (std::max(driven_changed_, claimed_at_) + plan::kRunLease + kHearsOfDrain >= asked) return;
-  if (driving_.empty() && draining_ == 0 && run.driven)
+  // A clock that was set back prolongs a lease, but not one that was given back.
+  const bool prolonged =
+      sim_.HasFired(Fault::kClockJump) && !released_ && leased_at_ <= sim_.calm_since();
+  if (driving_.empty() && draining_ == 0 && run.driven && !prolonged)
     sim_.Violate("R", "a run that no process drives is reported as driven");
   const bool by_owner = std::ranges::any_of(
       driving_, [this](const std::string& process) { return IsOwner(process); });

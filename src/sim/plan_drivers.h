@@ -72,6 +72,7 @@ class PlanDrivers {
   std::set<std::string> claimers_;                            // owners that have held the record
   std::string owner_;                                         // the record's current one
   nanoseconds claimed_at_{0};                                 // when it was last claimed
+  nanoseconds leased_at_{0};                                  // when its lease was last set
   bool released_ = false;                                     // by its owner
   std::set<std::string> driving_;                             // processes that drive, by name
   int draining_ = 0;                                          // processes that may

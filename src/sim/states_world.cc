@@ -125,6 +125,7 @@ void StatesWorld::Sends(const store::Change& change) {
 void StatesWorld::Changed(const store::Change& change, const std::optional<store::Record>& before,
                           const std::optional<store::Record>& after) {
   if (change.record.kind != states::kKind || !after || (before && *before == *after)) return;
+  CheckReady(change, *after);
   // A claim, or a change of the due time: the flow is the same.
   if (before && before->body == after->body) return;
   const Json& new_flow = FlowIn(*after);
@@ -145,8 +146,18 @@ void StatesWorld::Changed(const store::Change& change, const std::optional<store
     sim_.Sometimes("44 a timer survives a change of hands");
 }
 
+// A flow that waits for nothing does not wait for the clock.
+void StatesWorld::CheckReady(const store::Change& change, const store::Record& after) {
+  const Json& flow = FlowIn(after);
+  if (!after.owner.empty() || flow["status"] != "RUNNING") return;
+  const std::string wants = flow.value("wants", "nothing");
+  const bool called = wants == "task" && !flow["task"].contains("resume");
+  if ((wants == "nothing" || called) && !change.due.HasCome())
+    Violate("V", after.key + " waits for nothing, but is not due at once");
+}
+
 void StatesWorld::Created(const store::Record& record, const Json& flow) {
-  if (flow["state"] == "Rest") rests_since_.try_emplace(record.key, sim_.now());
+  if (flow["state"] == "Rest") rests_since_.try_emplace(record.key, StoresTime());
   if (flow["state"] == "One") CheckConcurrency(record.key);
 }
 
@@ -155,7 +166,7 @@ void StatesWorld::CheckRest(const std::string& key, const Json& before, const Js
   const bool over = before["state"] == "Rest" && after["state"] == "Slow";
   if (!over || since == rests_since_.end() || ClocksAreWrong()) return;
   // Clocks have millisecond resolution.
-  if (sim_.now() + milliseconds(2) < since->second + kRest)
+  if (StoresTime() + milliseconds(2) < since->second + kRest)
     Violate("R", key + " went on before its timer");
 }
 
@@ -185,10 +196,8 @@ void StatesWorld::LostPower() {
   }
 }
 
-// Delays depend on clocks, so nothing can be said if one is wrong.
-bool StatesWorld::ClocksAreWrong() const {
-  return sim_.HasFired(Fault::kClockSkew) || sim_.HasFired(Fault::kClockJump);
-}
+// Delays depend on clocks, so nothing can be said if that of a process is wrong.
+bool StatesWorld::ClocksAreWrong() const { return sim_.HasFired(Fault::kClockSkew); }
 
 void StatesWorld::CheckRetry(const states::TaskCall& call) {
   const int64_t retry = RetryOf(call.token);
@@ -201,7 +210,7 @@ void StatesWorld::CheckRetry(const states::TaskCall& call) {
   if (failed == failed_at_.end()) return;
   const seconds least = terms.interval * (1 << (retry - 1));
   // Clocks have millisecond resolution.
-  if (sim_.now() + milliseconds(2) < failed->second + least)
+  if (StoresTime() + milliseconds(2) < failed->second + least)
     Violate("B", call.token + " was retried sooner than its backoff says");
 }
 

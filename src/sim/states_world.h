@@ -49,11 +49,14 @@ class StatesWorld {
   void Sends(const store::Change& change);
   void Changed(const store::Change& change, const std::optional<store::Record>& before,
                const std::optional<store::Record>& after);
+  void CheckReady(const store::Change& change, const store::Record& after);
   void Created(const store::Record& record, const Json& flow);
   void CheckRest(const std::string& key, const Json& before, const Json& after);
   void CheckConcurrency(const std::string& key);
   void LostPower();
-  void Failed(const states::TaskCall& call) { failed_at_.try_emplace(call.token, sim_.now()); }
+  // The difference of two is the most that the store's clock can have counted in between.
+  nanoseconds StoresTime() const { return sim_.now() + store_->JumpedAhead(); }
+  void Failed(const states::TaskCall& call) { failed_at_.try_emplace(call.token, StoresTime()); }
   bool ClocksAreWrong() const;
   void CheckRetry(const states::TaskCall& call);
   void Called(const states::TaskCall& call, const std::string& process);
@@ -65,7 +68,7 @@ class StatesWorld {
   std::map<std::string, Json> inputs_;
   std::set<std::string> started_;                   // tokens whose start was stored
   std::set<std::string> closed_;                    // tokens whose answer was stored
-  std::map<std::string, nanoseconds> rests_since_;  // by record
+  std::map<std::string, nanoseconds> rests_since_;  // by record, in StoresTime
   std::map<std::string, nanoseconds> failed_at_;    // when a call first failed, by token
   std::set<std::string> reached_;                   // tokens that the service has seen
   std::set<std::string> asked_;
