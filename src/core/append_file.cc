@@ -147,7 +147,6 @@ Status AppendFile::OpenIfNeeded() {
 }
 
 bool AppendFile::IsAtItsPath() const {
-  if (!is_regular_) return true;
   FileCalls::Info there;
   FileCalls::Info ours;
   return calls_.Stat(path_, there) == 0 && calls_.Stat(fd_, ours) == 0 &&

@@ -91,6 +91,28 @@ TEST_F(AppendFileTest, MovedFileIsCreatedAgain) {
   EXPECT_EQ(Content(), "new\n");
 }
 
+TEST_F(AppendFileTest, DeviceThatIsReplacedByAFileIsLeft) {
+  ASSERT_EQ(symlink("/dev/full", path_.c_str()), 0);
+  AppendFile file(path_);
+  EXPECT_EQ(file.Append("lost").error().code, Code::kFull);
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(file.Append("one"));
+  EXPECT_EQ(Content(), "one\n");
+}
+
+TEST_F(AppendFileTest, OneProcessAtATimeMovesTheFile) {
+  AppendFile file(path_);
+  ASSERT_TRUE(file.Append("one"));
+  ASSERT_TRUE(file.WhileLocked([&] {
+    const int other = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_NE(flock(other, LOCK_EX | LOCK_NB), 0);
+    close(other);
+    std::filesystem::rename(path_, path_ + ".1");
+  }));
+  ASSERT_TRUE(file.Append("two"));
+  EXPECT_EQ(Content(), "two\n");
+}
+
 TEST_F(AppendFileTest, ExistingLineIsNotAppendedAgain) {
   AppendFile file(path_);
   ASSERT_TRUE(file.Append("key", [] { return true; }));

@@ -21,7 +21,7 @@ constexpr RecordFormat kFormat{"audit log", 1};  // of a line; nothing here read
 
 Error Refused(const Error& why) {
   return Error{why.code == Code::kFull ? Code::kFull : Code::kUnavailable,
-               "action refused: it cannot be logged: " + why.message,
+               "action refused: cannot write the audit log: " + why.message,
                "name another file with --audit-log"};
 }
 

@@ -1,33 +1,15 @@
 #include "serve/audit_log.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <sstream>
 
 #include "core/virtual_env.h"
+#include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
 namespace muster::serve {
 namespace {
-
-// Files of this process cannot grow beyond a size, as on a full disk.
-class NoSpace {
- public:
-  explicit NoSpace(rlim_t bytes) {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit tight{bytes, before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  }
-  ~NoSpace() { setrlimit(RLIMIT_FSIZE, &before_); }
-  NoSpace(const NoSpace&) = delete;
-  NoSpace& operator=(const NoSpace&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 class AuditLogTest : public ::testing::Test {
  protected:
@@ -100,7 +82,7 @@ TEST_F(AuditLogTest, TheFileIsRotatedBySize) {
 TEST_F(AuditLogTest, FullDiskLosesNothingAndBlocksNoAction) {
   AuditLog log(path_, env_);
   {
-    const NoSpace no_space(0);
+    const testing::SmallDisk disk(0);
     for (int i = 0; i < 3; ++i)
       EXPECT_TRUE(log.Add("operator@::1", "/x", "asked", {{"number", i}}));
   }
@@ -114,7 +96,7 @@ TEST_F(AuditLogTest, LineThatDoesNotFitLeavesNothing) {
   AuditLog log(path_, env_);
   ASSERT_TRUE(log.Add("operator@::1", "/x", "asked", {{"number", 0}}));
   {
-    const NoSpace no_space(folder_.Read("audit").size() + 20);
+    const testing::SmallDisk disk(folder_.Read("audit").size() + 20);
     EXPECT_TRUE(log.Add("operator@::1", "/x", "asked", {{"number", 1}}));
   }
   EXPECT_EQ(Lines().size(), 1u);
