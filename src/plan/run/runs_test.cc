@@ -663,7 +663,7 @@ TEST_F(RunsTest, InterruptedRunIsResumedThoughTheClockWasSetBack) {
   tasks.Release("Transform-1-load-a");
   clock.SetBack(std::chrono::hours(1));
   EXPECT_FALSE(runs.Find("m")->driven);
-  const auto again = runs.Resume("m", plan, {}, {}, {});
+  const auto again = runs.Resume("m", plan, {}, nothing, {});
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(runs.Drive(*again, 2, {})->status, RunStatus::kCompleted);
 }
