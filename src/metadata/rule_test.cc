@@ -19,7 +19,7 @@ TEST(MetadataRule, MistakesAreNamedWithTheirPlace) {
   says("{at: fields, remove: a}", "no 'why'");
   says("{why: x, removes: a}", "unknown key 'removes'");
   says("{why: x, at: field, remove: a}", "'field'");
-  says("{why: x, kinds: indices, remove: a}", "no kind 'indices'");
+  says("{why: x, kinds: indices, remove: a}", "unknown kind of objects 'indices'");
   says("{why: x, target: solr, remove: a}", "'solr' is not a range");
   says("{why: x, when: [a], remove: a}", "'when' takes a map");
   says("{why: x}", "either changes something");
