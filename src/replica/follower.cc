@@ -197,7 +197,8 @@ Status Follower::Refresh() {
 
 // Not when slots are acquired: a worker gets ready although the log is away. At first, the slots of
 // other workers are compared as well: if one of them has to halt the projection, so does this one.
-Status Follower::CheckLog() {
+// False: the log no longer has `read`, which was read beyond the checkpoints.
+Result<bool> Follower::CheckLog(const events::EventMark& read) {
   std::vector<SlotState> slots;
   if (!log_checked_) {
     MUSTER_ASSIGN(slots, model_.Slots(instance_));
@@ -206,18 +207,9 @@ Status Follower::CheckLog() {
       slots.push_back({.slot = slot, .position = owned.stored, .mark = owned.mark});
     }
   }
-  MUSTER_TRY(CheckLogIsSame(log_, instance_.projection, slots));
+  MUSTER_ASSIGN(const bool has_read, CheckLogStillHas(log_, instance_.projection, slots, read));
   log_checked_ = true;
-  return {};
-}
-
-// Whether the log still has the events that the last pages were read with.
-Result<bool> Follower::HasWhatWasRead() {
-  if (read_.position == 0) return true;
-  MUSTER_ASSIGN(const auto found, log_.MarksAt({&read_.position, 1}));
-  // Others may delete events from their tables.
-  return found.front() == read_ ||
-         (!log_.KeepsEvents() && found.front().position != read_.position);
+  return has_read;
 }
 
 Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
@@ -230,7 +222,7 @@ Result<Follower::Outcome> Follower::Step(std::stop_token stop) {
 Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (owned_.empty()) return Outcome::kIdle;
   if (is_stale_) MUSTER_TRY(Refresh());
-  if (!log_checked_) MUSTER_TRY(CheckLog());
+  if (!log_checked_) MUSTER_TRY(CheckLog({}));
   const MonoTime now = env_.MonoNow();
   if (now - looked_ >= kLookEvery && !parked_.empty()) MUSTER_TRY(ReloadParked());
   const bool replays = replaying_.has_value();
@@ -258,8 +250,7 @@ Status Follower::ReadPage() {
     // The log may have been restored and have grown again since it was last compared: what is
     // committed or passed over now would hide that. Compared after the page was read, since it may
     // be of either log.
-    MUSTER_TRY(CheckLog());
-    MUSTER_ASSIGN(const bool same, HasWhatWasRead());
+    MUSTER_ASSIGN(const bool same, CheckLog(read_));
     // Checkpoints are not affected. What was read beyond them is read again.
     if (!same) return Refresh();
     read_ = page.end;
@@ -275,19 +266,27 @@ bool Follower::EndPage() {
 }
 
 ReadModelProgress Follower::MovesFor(std::span<const events::Event> events) const {
-  std::map<int, SlotMove> moves;
+  struct Slot {
+    SlotMove move = {};
+    const events::Event* last = nullptr;
+  };
+  std::map<int, Slot> slots;
   for (const events::Event& event : events) {
-    const Owned& owned = owned_.at(event.slot);
-    auto [found, fresh] = moves.try_emplace(event.slot);
-    SlotMove& move = found->second;
-    if (fresh) move = {event.slot, owned.generation, owned.stored, 0, 0, 0, owned.effects_until};
-    move.to = event.position;
-    move.mark = events::MarkOf(event);
+    auto& [move, last] = slots[event.slot];
+    if (!last) {
+      const Owned& owned = owned_.at(event.slot);
+      move = {event.slot, owned.generation, owned.stored, 0, 0, 0, owned.effects_until};
+    }
+    last = &event;
     ++move.handled;
     move.digest ^= DigestOf(event);
   }
   ReadModelProgress progress;
-  for (const auto& [slot, move] : moves) progress.moves.push_back(move);
+  for (auto& [number, slot] : slots) {
+    slot.move.to = slot.last->position;
+    slot.move.mark = events::MarkOf(*slot.last);
+    progress.moves.push_back(slot.move);
+  }
   return progress;
 }
 
@@ -317,7 +316,7 @@ Status Follower::Flush() {
                               owned.effects_until, 0, owned.read_mark});
   }
   flushed_ = env_.MonoNow();
-  MUSTER_TRY(CheckLog());
+  MUSTER_TRY(CheckLog({}));
   if (progress.moves.empty()) return {};
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   Status flushed = Commit(*transaction, progress);

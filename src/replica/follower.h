@@ -141,8 +141,7 @@ class Follower {
   Result<events::EventPage> NextPage(bool side_effects);
   bool HasRead(const events::EventPage& page, bool side_effects);
   Status Refresh();
-  Status CheckLog();
-  Result<bool> HasWhatWasRead();
+  Result<bool> CheckLog(const events::EventMark& read);
   // follower_replay.cc
   Status ReloadParked();
   Status ReplaySome(std::stop_token stop);

@@ -49,7 +49,13 @@ Status Compare(const events::EventLog& log, const std::string& projection,
 
 Status CheckLogIsSame(events::EventLog& log, const std::string& projection,
                       std::span<const SlotState> slots) {
-  if (PLANTED_BUG(restored_logs_are_followed)) return {};
+  MUSTER_TRY(CheckLogStillHas(log, projection, slots, {}));
+  return {};
+}
+
+Result<bool> CheckLogStillHas(events::EventLog& log, const std::string& projection,
+                              std::span<const SlotState> slots, const events::EventMark& read) {
+  if (PLANTED_BUG(restored_logs_are_followed)) return true;
   bool all_marked = true;
   std::map<int64_t, events::EventMark> known;  // by position: most slots have the same
   for (const SlotState& slot : slots) {
@@ -60,14 +66,18 @@ Status CheckLogIsSame(events::EventLog& log, const std::string& projection,
     }
   }
   if (!all_marked && log.KeepsEvents()) MUSTER_TRY(CheckNotCut(log, projection, slots));
-  if (known.empty()) return {};
   std::vector<int64_t> positions;
   for (const auto& [position, mark] : known) positions.push_back(position);
+  if (read.position != 0) positions.push_back(read.position);
+  if (positions.empty()) return true;
   MUSTER_ASSIGN(const auto found, log.MarksAt(positions));
-  for (size_t i = 0; i < positions.size(); ++i) {
-    MUSTER_TRY(Compare(log, projection, known[positions[i]], found[i]));
+  size_t i = 0;
+  for (const auto& [position, mark] : known) {
+    MUSTER_TRY(Compare(log, projection, mark, found[i++]));
   }
-  return {};
+  // Others may delete events from their tables.
+  return read.position == 0 || found.back() == read ||
+         (!log.KeepsEvents() && found.back().position != read.position);
 }
 
 Result<std::string> WarnIfLogEndsEarly(events::EventLog& log, const std::string& projection,

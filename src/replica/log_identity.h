@@ -18,6 +18,11 @@ namespace muster::replica {
 Status CheckLogIsSame(events::EventLog& log, const std::string& projection,
                       std::span<const SlotState> slots);
 
+// The same, and whether the log still has `read`, an event beyond the checkpoints: one query for
+// both.
+Result<bool> CheckLogStillHas(events::EventLog& log, const std::string& projection,
+                              std::span<const SlotState> slots, const events::EventMark& read);
+
 // What an operator should know about such a table that ends before a checkpoint; empty: it does
 // not, or the log keeps its events.
 Result<std::string> WarnIfLogEndsEarly(events::EventLog& log, const std::string& projection,
