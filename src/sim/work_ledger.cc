@@ -194,9 +194,10 @@ void WorkLedger::CheckQuarantine(const store::Record& after, const Known& known)
 // A failed item backs off, longer each time if its data is to blame.
 void WorkLedger::CheckRest(const store::Change& change, const work::ItemBody& was,
                            const work::ItemBody& is, const store::Record& after) {
+  const bool rests = change.due.kind == store::Due::Kind::kAfter ||
+                     (change.due.kind == store::Due::Kind::kAtOnce && is.error != was.error);
   const bool failed = is.state == work::ItemBody::State::kOpen && !is.error.empty() &&
-                      after.owner.empty() && change.due.kind == store::Due::Kind::kAfter &&
-                      is.waits == was.waits;
+                      after.owner.empty() && rests && is.waits == was.waits;
   if (!failed) return;
   const bool damaged = is.error.find(WorkWorld::kDamaged) != std::string::npos;
   const milliseconds least = store::LeaseFor(damaged ? std::max(1, after.attempt) : 1,
