@@ -1,7 +1,6 @@
 #include "core/file_output.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -55,23 +54,6 @@ class PlainOutput final : public FileOutput {
 
 mode_t ModeOf(FileAccess access) { return access == FileAccess::kOwner ? 0600 : 0644; }
 
-Status WriteFresh(const std::string& path, std::string_view content, FileAccess access) {
-  const Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, ModeOf(access)));
-  if (fd.get() < 0) return FileError("create", path, errno);
-  // It may have been left by a process that was killed, with another mode.
-  if (access == FileAccess::kOwner && fchmod(fd.get(), ModeOf(access)) != 0)
-    return FileError("protect", path, errno);
-  MUSTER_TRY(WriteAll(fd.get(), content, path));
-  if (fdatasync(fd.get()) != 0) return FileError("sync", path, errno);
-  return {};
-}
-
-Status WriteSpecial(const std::string& path, std::string_view content) {
-  const Descriptor fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (fd.get() < 0) return FileError("open", path, errno);
-  return WriteAll(fd.get(), content, path);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path, FileAccess access) {
@@ -88,18 +70,6 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
     bytes.remove_prefix(static_cast<size_t>(done));
   }
   return {};
-}
-
-Status ReplaceFile(const std::string& path, std::string_view content, FileAccess access) {
-  struct stat there {};
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    return WriteSpecial(path, content);
-  }
-  const std::string fresh = path + ".new";
-  Status written = WriteFresh(fresh, content, access);
-  if (written) written = PublishFile(fresh, path);
-  if (!written) unlink(fresh.c_str());
-  return written;
 }
 
 Status PublishFile(const std::string& from, const std::string& to) {

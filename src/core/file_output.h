@@ -32,8 +32,9 @@ Result<std::unique_ptr<FileOutput>> CreateFileOutput(const std::string& path,
 // Writes all bytes to an open file; `path` is for messages.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 
-// Replaces a small file atomically and durably; after an error it is as it was. Anything but a
-// regular file, such as a pipe, is written to directly.
+// Replaces a small file atomically and durably; after an error it is as it was. A symbolic link
+// stays, and the file it points to is replaced. That keeps its mode, unless only its owner may read
+// it. Anything but a regular file, such as a pipe, and files in /proc are written to directly.
 Status ReplaceFile(const std::string& path, std::string_view content,
                    FileAccess access = FileAccess::kShared);
 
