@@ -279,7 +279,7 @@ MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string&
 MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
                                         const std::string& name);
 
-// Whether RetryItem takes it: it is quarantined, or waits for its next attempt.
+// Whether RetryItem takes it: it is quarantined, or has failed and waits for its next attempt.
 MUSTER_EXPORT bool MayRetry(const ItemInfo& item);
 
 // Whether it has a holder right now.
@@ -299,7 +299,7 @@ MUSTER_EXPORT std::string WhyRun(const RunInfo& run, const RunTotals& totals);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
-// Makes an item due at once that is quarantined, or waits for its next attempt. kConflict: neither.
+// Makes an item due at once if MayRetry. kConflict: it may not.
 MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
                                const std::string& name);
 

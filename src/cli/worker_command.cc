@@ -149,7 +149,9 @@ class WorkerCommand {
     if (former == run.name || !CheckStoreExists(context_.store)) return {};
     MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
     const auto known = work::ReadRun(*store, former);
-    if (known || known.error().code == Code::kCorrupt) run.name = former;
+    if (!known && known.error().code == Code::kNotFound) return {};
+    if (!known && known.error().code != Code::kCorrupt) return known.error();
+    run.name = former;
     return {};
   }
 

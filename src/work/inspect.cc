@@ -195,8 +195,8 @@ Result<ItemInfo> ReadItem(store::Store& store, const std::string& run, const std
 Status RetryItem(store::Store& store, const std::string& run, const std::string& name) {
   MUSTER_ASSIGN(const WallTime now, store.Now());
   return Edit(store, run, name, [&](store::Record& record, ItemBody& body) -> Status {
-    const bool waits = body.state == ItemBody::State::kOpen && record.owner.empty() && record.due &&
-                       *record.due > now;
+    const bool waits = body.state == ItemBody::State::kOpen && record.owner.empty() &&
+                       !body.error.empty() && record.due && *record.due > now;
     if (body.state != ItemBody::State::kQuarantined && !waits) {
       return Error{Code::kConflict,
                    "item '" + name + "' is neither quarantined nor waiting for its next attempt",

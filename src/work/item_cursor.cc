@@ -55,7 +55,7 @@ void ItemCursor::Wait(const std::string& what) {
   if (wait_is_shown_ || now - *waits_since_ < coordinator_.terms().checkpoint_interval) return;
   wait_is_shown_ = true;
   // For display only: a lease that is lost is noticed by what the holder does next.
-  if (item_.ShowWait(what)) observer_.Renewed(item_);
+  static_cast<void>(item_.ShowWait(what));
 }
 
 bool ItemCursor::NearTheEnd() const {

@@ -50,7 +50,9 @@ Status LeasedItem::Checkpoint(const pipeline::Progress& progress, std::optional<
 
 Status LeasedItem::ShowWait(const std::string& what) {
   body_.error = what;
-  return lease_.Renew(body_.ToJson());
+  store::Record next = lease_.record();
+  next.body = body_.ToJson();
+  return lease_.Commit(std::move(next), store::Due::Unchanged());
 }
 
 Status LeasedItem::Split(const pipeline::Progress& progress, std::optional<double> share) {

@@ -49,7 +49,8 @@ class LeasedItem final : public WorkItem {
   // end. `share` is the part split off, if known.
   Status Split(const pipeline::Progress& progress, std::optional<double> share);
 
-  // Shows what the holder waits for, until the next checkpoint; renews the lease.
+  // Shows what the holder waits for, until the next checkpoint. Waiting is no progress: neither the
+  // lease nor the attempts change.
   Status ShowWait(const std::string& what);
 
   // Why documents failed, for those that the progress of the next change counts.

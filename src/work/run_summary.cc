@@ -49,8 +49,8 @@ bool IsHeld(const ItemInfo& item) {
 
 bool MayRetry(const ItemInfo& item) {
   if (item.state == ItemInfo::State::kQuarantined) return true;
-  return item.state == ItemInfo::State::kOpen && item.holder.empty() && item.due_in &&
-         item.due_in->count() > 0;
+  return item.state == ItemInfo::State::kOpen && item.holder.empty() && !item.error.empty() &&
+         item.due_in && item.due_in->count() > 0;
 }
 
 RecentRate& RecentRate::operator+=(const RecentRate& other) {

@@ -255,6 +255,8 @@ TEST_F(WorkerTest, IdleSlotMakesAFollowerDueWhenItsTurnHasCome) {
   const auto next = [&] { return MigrateNextShard(*coordinator, pipeline, {}, watcher_, {}); };
   EXPECT_EQ(next().value(), ShardOutcome::kReleased);
   EXPECT_EQ(watcher_.outcomes.back().first, "orders__0__9");
+  EXPECT_FALSE(MayRetry(Item("orders__0__9"))) << "it has not failed";
+  EXPECT_EQ(RetryItem(*store_, "run", "orders__0__9").error().code, Code::kConflict);
   EXPECT_EQ(next().value(), ShardOutcome::kCompleted);
   EXPECT_EQ(next().value(), ShardOutcome::kCompleted);
   // On a slow machine it is due by itself.
@@ -284,7 +286,7 @@ TEST_F(WorkerTest, AFollowerThatHasFailedWaitsForItsRetry) {
   EXPECT_GT(Item("orders__0__9").due_in.value(), 0ms);
 }
 
-// A sink that is retried by its writer; `look` sees what others see meanwhile.
+// A sink that is retried by its writer; `look` sees what others see before and while it waits.
 class RetriedSink final : public pipeline::SinkWrapper {
  public:
   RetriedSink(pipeline::Sink& inner, std::function<void()> look)
@@ -304,6 +306,7 @@ class RetriedSink final : public pipeline::SinkWrapper {
     Result<std::vector<pipeline::Refused>> Write(const pipeline::Batch& batch,
                                                  const pipeline::Progress& after,
                                                  const pipeline::Patience& patience) override {
+      look_();
       patience.waits(Error{Code::kUnavailable, "it is down"});
       look_();
       return WriterWrapper::Write(batch, after, patience);
@@ -317,8 +320,8 @@ class RetriedSink final : public pipeline::SinkWrapper {
 };
 
 TEST_F(WorkerTest, HeldItemSaysWhatItsHolderWaitsFor) {
-  std::vector<std::string> why;
-  RetriedSink sink(sink_, [&] { why.push_back(WhyItem(Items()[0])); });
+  std::vector<ItemInfo> seen;
+  RetriedSink sink(sink_, [&] { seen.push_back(Items()[0]); });
   pipeline::Pipeline pipeline{.env = RealEnv(),
                               .source = source_,
                               .transforms = *transforms_,
@@ -330,10 +333,17 @@ TEST_F(WorkerTest, HeldItemSaysWhatItsHolderWaitsFor) {
   ASSERT_TRUE(PrepareWork(*coordinator, pipeline, {}, {}).value());
   EXPECT_EQ(MigrateNextShard(*coordinator, pipeline, {}, watcher_, {}).value(),
             ShardOutcome::kCompleted);
-  ASSERT_FALSE(why.empty());
-  for (const std::string& one : why) {
-    EXPECT_TRUE(one.starts_with("held, lease expires in ")) << one;
-    EXPECT_NE(one.find("the sink: it is down"), std::string::npos) << one;
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen[0].attempt, 1);
+  for (size_t i = 0; i < seen.size(); i += 2) {
+    const ItemInfo& before = seen[i];
+    const ItemInfo& waiting = seen[i + 1];
+    const std::string why = WhyItem(waiting);
+    EXPECT_TRUE(why.starts_with("held, lease expires in ")) << why;
+    EXPECT_NE(why.find("the sink: it is down"), std::string::npos) << why;
+    EXPECT_EQ(before.error, "");
+    EXPECT_EQ(waiting.attempt, before.attempt) << "waiting is no progress";
+    EXPECT_EQ(waiting.due, before.due) << "waiting renews nothing";
   }
   EXPECT_EQ(Items()[0].error, "");
 }

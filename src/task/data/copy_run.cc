@@ -121,8 +121,11 @@ Status CopyRun::RemoveOtherCalls() {
   for (const auto& entry : fs::directory_iterator(plan_.folder, failed)) {
     const std::string run = entry.path().filename().string();
     if (run == name_) continue;
-    if (const auto info = work::ReadRun(store_, run); info) {
-      MUSTER_TRY(work::RemoveRun(store_, run, info->incarnation));
+    const auto info = work::ReadRun(store_, run);
+    if (info) MUSTER_TRY(work::RemoveRun(store_, run, info->incarnation));
+    // Without its folder, a run that could not be looked up would never be removed.
+    if (!info && info.error().code != Code::kNotFound && info.error().code != Code::kCorrupt) {
+      return info.error();
     }
     fs::remove_all(entry.path(), failed);
   }
