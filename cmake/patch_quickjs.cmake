@@ -164,7 +164,6 @@ write("            else if (MusterIsNumber(ctx, op1))
 # A number that may be rounded does not become text, and no text or BigInt becomes such a number. (A
 # BigInt may become Infinity, which is not its value either; a text may say so.)
 write("extern int MusterIsNumber(JSContext *ctx, JSValueConst value);
-extern int MusterCheckNumber(JSContext *ctx, double value);
 
 static JSValue js_dtoa2(JSContext *ctx,
                         double d, int radix, int n_digits, int flags)
@@ -213,27 +212,46 @@ write("                JS_FreeValue(ctx, val);
     }
     if (!JS_IsUndefined(new_target)) {
         obj = js_create_from_ctor(ctx, new_target, JS_CLASS_NUMBER);")
-write("static JSValue muster_checked(JSContext *ctx, JSValue number)
+write("extern int MusterCheckNumber(JSContext *ctx, double value);
+
+/* Of a text, in which Infinity may be written out. */
+static JSValue muster_checked(JSContext *ctx, JSValue number, const char *text)
 {
-    if (JS_VALUE_GET_TAG(number) == JS_TAG_FLOAT64 && isfinite(JS_VALUE_GET_FLOAT64(number)) &&
+    if (JS_VALUE_GET_TAG(number) == JS_TAG_FLOAT64 &&
+        (isfinite(JS_VALUE_GET_FLOAT64(number)) || !strstr(text, \"Infinity\")) &&
         MusterCheckNumber(ctx, JS_VALUE_GET_FLOAT64(number)))
         return JS_EXCEPTION;
     return number;
 }
 
-static JSValue js_parseInt(JSContext *ctx, JSValueConst this_val,"
-"static JSValue js_parseInt(JSContext *ctx, JSValueConst this_val,")
+static JSValue JS_ToNumberHintFree(JSContext *ctx, JSValue val,
+                                   JSToNumberHintEnum flag)"
+"static JSValue JS_ToNumberHintFree(JSContext *ctx, JSValue val,
+                                   JSToNumberHintEnum flag)")
+write("                        ret = JS_NAN;
+                    }
+                    ret = muster_checked(ctx, ret, str);
+                }
+            }
+            JS_FreeCString(ctx, str);"
+"                        ret = JS_NAN;
+                    }
+                }
+            }
+            JS_FreeCString(ctx, str);")
 write("        ret = js_atof(ctx, p, NULL, radix, flags);
     }
+    ret = muster_checked(ctx, ret, str);
     JS_FreeCString(ctx, str);
-    return muster_checked(ctx, ret);"
+    return ret;"
 "        ret = js_atof(ctx, p, NULL, radix, flags);
     }
     JS_FreeCString(ctx, str);
     return ret;")
 write("    ret = js_atof(ctx, p, NULL, 10, 0);
+    ret = muster_checked(ctx, ret, str);
     JS_FreeCString(ctx, str);
-    return muster_checked(ctx, ret);"
+    return ret;"
 "    ret = js_atof(ctx, p, NULL, 10, 0);
     JS_FreeCString(ctx, str);
     return ret;")
@@ -266,6 +284,25 @@ write("    tag = JS_VALUE_GET_TAG(op1);
                 v64 += v;
                 break;
             case OP_plus:")
+
+# Two of a document's numbers that are objects of the engine are one number if they are equal.
+write("extern int MusterIsSameNumber(JSContext *ctx, JSValueConst one, JSValueConst other);
+
+static bool js_strict_eq2(JSContext *ctx, JSValueConst op1, JSValueConst op2,
+                          JSStrictEqModeEnum eq_mode)
+{"
+"static bool js_strict_eq2(JSContext *ctx, JSValueConst op1, JSValueConst op2,
+                          JSStrictEqModeEnum eq_mode)
+{")
+write("            res = JS_VALUE_GET_OBJ(op1) == JS_VALUE_GET_OBJ(op2) ||
+                  MusterIsSameNumber(ctx, op1, op2);
+        break;
+    case JS_TAG_INT:
+        d1 = JS_VALUE_GET_INT(op1);"
+"            res = JS_VALUE_GET_OBJ(op1) == JS_VALUE_GET_OBJ(op2);
+        break;
+    case JS_TAG_INT:
+        d1 = JS_VALUE_GET_INT(op1);")
 
 # Only if it differs: all presets share it, and one must not make the next compile it again.
 file(CONFIGURE OUTPUT ${OUT} CONTENT "${text}" @ONLY)

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/decimal.h"
 #include "core/number.h"
 
 namespace muster::script {
@@ -154,6 +155,13 @@ JSValue JsNumberCodec::PrintBigInt(JSContext* context, JSValue number) const {
   return JS_NewStringLen(context, text.data(), text.size());
 }
 
+bool JsNumberCodec::IsSame(const JSValue& one, const JSValue& other) const {
+  const auto text = guarded_.TextOf(one);
+  const auto other_text = text ? guarded_.TextOf(other) : std::nullopt;
+  return other_text &&
+         (*text == *other_text || Decimal::Parse(*text) == Decimal::Parse(*other_text));
+}
+
 bool JsNumberCodec::Check(JSContext* context, double value) const {
   if (mode_ != JsNumbers::kExact || !(std::abs(value) > kMaxSafeInteger)) return true;
   JS_ThrowRangeError(
@@ -196,6 +204,7 @@ extern "C" {
 JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size);
 JSValue MusterPrintJsonNumber(JSContext* context, JSValue number);
 int MusterIsNumber(JSContext* context, JSValueConst value);
+int MusterIsSameNumber(JSContext* context, JSValueConst one, JSValueConst other);
 int MusterCheckNumber(JSContext* context, double value);
 
 JSValue MusterReadJsonNumber(JSContext* context, const char* text, size_t size) {
@@ -208,6 +217,11 @@ JSValue MusterPrintJsonNumber(JSContext* context, JSValue number) {
 
 int MusterIsNumber(JSContext* context, JSValueConst value) {
   return muster::script::JsShared::Of(context).numbers.IsGuarded(value) ? 1 : 0;
+}
+
+int MusterIsSameNumber(JSContext* context, JSValueConst one, JSValueConst other) {
+  if (JS_GetContextOpaque(context) == nullptr) return 0;
+  return muster::script::JsShared::Of(context).numbers.IsSame(one, other) ? 1 : 0;
 }
 
 // Before there is a script there is nothing to check.

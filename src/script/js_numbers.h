@@ -46,6 +46,9 @@ class JsNumberCodec {
   // Whether it is a number of a document, though an object of the engine.
   bool IsGuarded(const JSValue& value) const { return guarded_.TextOf(value).has_value(); }
 
+  // Whether both are, and equal: however they are written.
+  bool IsSame(const JSValue& one, const JSValue& other) const;
+
   // Before a script gets this as a text, or as a number made of a text or a BigInt. False, with an
   // exception: it may be rounded.
   bool Check(JSContext* context, double value) const;

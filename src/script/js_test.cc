@@ -140,6 +140,20 @@ TEST(Js, NothingRoundsANumberBeyond2To53InSilence) {
            "(d) => Number(d.text) - 1",
            "(d) => +d.text - 1",
            "(d) => parseInt(d.text) - 1",
+           "(d) => d.text - 1",
+           "(d) => d.text * 1 - 1",
+           "(d) => d.text / 2",
+           "(d) => -d.text",
+           "(d) => { let x = d.text; x--; return x % 10; }",
+           "(d) => d.text % 10",
+           "(d) => d.text | 0",
+           "(d) => d.text > d.n + 1",
+           "(d) => d.text == d.n + 1",
+           "(d) => Math.max(d.text, 1) % 10",
+           "(d) => [d.text].map(Number)",
+           "(d) => 1 / Number('1e400')",
+           "(d) => 1 / parseFloat('1e400')",
+           "(d) => 1 / parseInt('9'.repeat(400))",
            "(d) => String(d.n + 2)",
            "(d) => `${d.n * 3}`",
            "(d) => '' + d.n * 3",
@@ -179,8 +193,22 @@ TEST(Js, NothingRoundsANumberBeyond2To53InSilence) {
                 document),
             R"(["number",12345678901234567.89,{"x":1e99999},[12345678901234567.89],1,)"
             R"("12345678901234567.89",1e400,1e300,9007199254740991,"9007199254740991"])");
+  EXPECT_EQ(Say(*Exact("(d) => [1 / Number('Infinity'), 1 / parseFloat(' -Infinity'), '12' * 2,"
+                       " d.text == d.id, d.text + 1]"),
+                document),
+            R"([0,0,24,true,"90071992547409931"])");
   const std::string said = Say(*Exact("(d) => d.half + 1"), document);
   EXPECT_NE(said.find("12345678901234567.89 is beyond 2^53"), std::string::npos) << said;
+}
+
+TEST(Js, NumbersThatCanOnlyBeMovedAreComparedByTheirValue) {
+  const std::string document =
+      R"({"a":12345678901234567.89,"b":12345678901234567.890,"c":12345678901234567.88,"d":{}})";
+  EXPECT_EQ(Say(*Exact("(d) => [d.a === d.a, d.a === d.b, d.a == d.b, d.a !== d.b, d.a === d.c,"
+                       " d.a === d.d, d.d === d.a, d.d === {}, [d.a].includes(d.b),"
+                       " [d.c, d.a].indexOf(d.b), Object.is(d.a, d.b)]"),
+                document),
+            "[true,true,true,false,false,false,false,false,true,1,true]");
 }
 
 TEST(Js, FloatsPrintLargeNumbersAsTheyAre) {
