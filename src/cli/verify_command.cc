@@ -1,12 +1,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -16,11 +16,10 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/verify_metadata.h"
+#include "cli/verify_progress.h"
 #include "cli/verify_report.h"
 #include "core/file.h"
-#include "core/file_output.h"
 #include "core/interrupt.h"
-#include "core/sha256.h"
 #include "muster/migrate.h"
 #include "pipeline/pipeline.h"
 
@@ -28,7 +27,6 @@ namespace muster::cli {
 namespace {
 
 constexpr size_t kMaxTransformBytes = size_t{1} << 20;
-constexpr size_t kMaxStateBytes = size_t{1} << 30;
 
 struct Options {
   std::string source;
@@ -128,54 +126,23 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
   return pairs;
 }
 
-// Shows the progress of a comparison, and keeps it, so that another process can continue.
-class KeptProgress final : public pipeline::VerifyObserver {
- public:
-  // `before`: documents of earlier comparisons.
-  KeptProgress(const Options& options, const pipeline::TransformPlan& transforms, const Pair& pair,
-               Progress& progress, uint64_t before, Env& env)
-      : progress_(progress), before_(before), env_(env), saved_(env.MonoNow()) {
-    if (options.state.empty()) return;
-    std::string identity;
-    for (const std::string& part :
-         {options.source, options.sink, pair.Names(), pair.target, options.transforms_text,
-          transforms.Scripts(), std::string(options.checksums ? "contents" : "counts")}) {
-      identity += part + '\0';
-    }
-    path_ = options.state + "/" + Sha256Hex(identity).substr(0, 32) + ".json";
-  }
-
-  Result<std::string> Load() const {
-    std::error_code none;
-    if (path_.empty() || !std::filesystem::exists(path_, none)) return std::string();
-    return ReadFile(path_, kMaxStateBytes);
-  }
-
-  void Advanced(int64_t documents) override {
-    progress_.Update(before_ + static_cast<uint64_t>(documents));
-  }
-
-  // It is large: not after each of many small partitions.
-  Status Save(const std::function<std::string()>& state) override {
-    const MonoTime now = env_.MonoNow();
-    if (path_.empty() || now - saved_ < std::chrono::seconds(1)) return {};
-    saved_ = now;
-    return ReplaceFile(path_, state(), FileAccess::kOwner);
-  }
-
- private:
-  Progress& progress_;
-  const uint64_t before_;
-  Env& env_;
-  MonoTime saved_;
-  std::string path_;
-};
+std::string StateFileOf(const Options& options, const pipeline::TransformPlan& transforms,
+                        const Pair& pair) {
+  if (options.state.empty()) return "";
+  return VerifyStateFile(options.state, {.source = options.source,
+                                         .sink = options.sink,
+                                         .collections = pair.Names(),
+                                         .target = pair.target,
+                                         .transforms = options.transforms_text,
+                                         .scripts = transforms.Scripts(),
+                                         .checksums = options.checksums});
+}
 
 Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::Source& source,
                             pipeline::Source& target, const pipeline::TransformPlan& transforms,
                             const Pair& pair, Progress& progress, uint64_t before,
                             const std::stop_token& stop) {
-  KeptProgress kept(options, transforms, pair, progress, before, context.env);
+  KeptProgress kept(StateFileOf(options, transforms, pair), progress, before, context.env);
   MUSTER_ASSIGN(std::string state, kept.Load());
   progress.Note(pair.Names());
   const pipeline::VerifyOptions how{
@@ -188,8 +155,10 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
   return Verified{pair.Names(), pair.target, *std::move(report)};
 }
 
+// `state_files`: what it leaves in the folder of --state.
 Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
-                                const std::stop_token& stop) {
+                                const std::stop_token& stop,
+                                std::vector<std::string>& state_files) {
   MUSTER_ASSIGN(const auto source, pipeline::OpenSource(options.source, context.env));
   if (source->HasDeletes()) {
     return Error{Code::kInvalid, "the source only reports changes, not its whole content",
@@ -220,6 +189,7 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
     read += static_cast<uint64_t>(one.report.SourceDocuments() + one.report.TargetDocuments());
     progress.Update(read);
     outcome.collections.push_back(std::move(one));
+    state_files.push_back(StateFileOf(options, *transforms, pair));
   }
   return outcome;
 }
@@ -240,8 +210,12 @@ Result<int> Verify(Options& options, Context& context) {
     MUSTER_ASSIGN(options.transforms_text, ReadFile(options.transforms, kMaxTransformBytes));
   }
   MUSTER_TRY(PrepareState(options.state));
-  MUSTER_ASSIGN(const VerifyOutcome outcome, VerifyAll(options, context, signals.Token()));
+  std::vector<std::string> state_files;
+  MUSTER_ASSIGN(const VerifyOutcome outcome,
+                VerifyAll(options, context, signals.Token(), state_files));
   PrintVerified(outcome, options.checksums, context);
+  // The next comparison is a new one: both sides may have changed.
+  for (const std::string& file : state_files) MUSTER_TRY(RemoveVerifyState(file));
   // Comparing nothing is not a success: the caller expected a match.
   if (outcome.collections.empty()) return kNothingToDo;
   return outcome.Equal() ? kDone : kFailed;
@@ -267,7 +241,7 @@ void AddVerifyCommand(Command& app, Context& context) {
                   "Between search clusters: not their settings, mappings, aliases and templates");
   command
       .AddOption("--state", options->state,
-                 "Keep progress in this folder, and continue from what is there")
+                 "Keep progress in this folder until all is compared, and continue from it")
       .TypeName("FOLDER");
   AddCollectionOptions(command, options->collections);
   command.AddOption("--transforms", options->transforms, "The transforms that were applied")

@@ -110,6 +110,8 @@ DocumentHash ContentOf(const Document& document, const Contents& contents) {
   return content;
 }
 
+Error Stopped() { return {Code::kCancelled, "stopped on request"}; }
+
 // Reads all documents of a side whose partitions are these.
 Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions,
                 const TransformPlan* plan, const Contents& contents, const std::stop_token& stop,
@@ -122,6 +124,7 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
   TransformChain::Made made;
   Arena arena;
   for (const Partition& partition : partitions) {
+    if (stop.stop_requested()) return Stopped();
     if (const auto known = visitor.Known(partition)) {
       read += *known;
       continue;
@@ -132,7 +135,10 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
     while (true) {
       MUSTER_ASSIGN(const auto next, reader->Next());
       if (!next) break;
-      if (++read % kProgressEvery == 0) visitor.Read(kProgressEvery);
+      if (++read % kProgressEvery == 0) {
+        visitor.Read(kProgressEvery);
+        if (stop.stop_requested()) return Stopped();
+      }
       arena.Clear();
       if (!next->defect.empty() || !transforms.Apply(*next, arena, made)) {
         ++count.documents;

@@ -133,6 +133,36 @@ TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
   }
 }
 
+// Requests a stop once so many documents were read.
+class Stopper final : public VerifyObserver {
+ public:
+  explicit Stopper(int64_t after) : after_(after) {}
+  void Advanced(int64_t documents) override {
+    seen = documents;
+    if (documents >= after_) stop.request_stop();
+  }
+  std::stop_source stop;
+  int64_t seen = 0;
+
+ private:
+  const int64_t after_;
+};
+
+TEST_F(VerifyTest, AStopIsNoticedWithinAThousandDocuments) {
+  MemorySource source(10'000);
+  Fill(source, 0, 5'000);
+  MemorySource target(10'000);
+  Fill(target, 0, 4'999);
+  for (const int64_t after : {int64_t{2'000}, int64_t{8'000}}) {
+    Stopper stopper(after);
+    const auto report = VerifyCollection({source, "c"}, {target, "c"}, {.checksums = true}, stopper,
+                                         stopper.stop.get_token());
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, Code::kCancelled);
+    EXPECT_EQ(stopper.seen, after);
+  }
+}
+
 TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {
   MemorySource source(10);
   Fill(source, 0, 30);
