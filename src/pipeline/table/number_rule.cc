@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 #include <system_error>
 
 #include "core/decimal.h"
@@ -23,19 +24,24 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// Whether the shortest text of the closest float is the same number. True of what the database
-// refuses: a number out of range.
+// Whether the number is how the closest float is printed: with as few digits as identify it, or
+// with as many as always do (0.10000000000000001 is 0.1). True of what the database refuses: a
+// number out of range.
 template <class T>
 bool KeepsAs(std::string_view text) {
   T value{};
   const auto [stopped, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failed != std::errc() || stopped != text.data() + text.size()) return true;
   std::array<char, 64> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  const std::string_view shortest(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
-  if (shortest == text) return true;
+  const auto printed = [&](auto... format) {
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format...);
+    return std::string_view(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
+  };
+  if (printed() == text) return true;
   const auto written = Decimal::Parse(text);
-  return !written || written == Decimal::Parse(shortest);
+  if (!written || written == Decimal::Parse(printed())) return true;
+  constexpr int kMostDigits = std::numeric_limits<T>::max_digits10;
+  return written == Decimal::Parse(printed(std::chars_format::scientific, kMostDigits - 1));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace muster::pipeline {
 
 // Which numbers a column keeps: those that are the same number when they are read back. Of 0.1, a
-// column of 64-bit floats keeps the closest float, which is printed as 0.1, so it keeps 0.1; it
-// does not keep 9007199254740993.
+// column of 64-bit floats keeps the closest float, which is printed as 0.1, so it keeps 0.1, and
+// 0.10000000000000001, as which some programs print that float; it does not keep 9007199254740993.
 class NumberRule {
  public:
   NumberRule() = default;  // all of them, as far as is known

@@ -15,6 +15,10 @@ TEST(NumberRule, DoublesKeepWhatTheyPrintAgain) {
                              "1.50",
                              "123456789.012345",
                              "0.30000000000000004",
+                             "0.10000000000000001",
+                             "-0.10000000000000001",
+                             "1.1000000000000001e2",
+                             "0.29999999999999999",
                              "9007199254740992",
                              "9007199254740994",
                              "1e300",
@@ -36,6 +40,7 @@ TEST(NumberRule, DoublesKeepWhatTheyPrintAgain) {
   for (const char* number :
        {"9007199254740993", "-9007199254740993", "0.1234567890123456789", "12345678901234567890",
         "1.00000000000000000001", "99999999999999999999", "0.300000000000000041",
+        "0.100000000000000005", "12345678901234567", "90071992547409930",
         "1.2345678901234567891e-5", "+9007199254740993", " 9007199254740993 "}) {
     EXPECT_FALSE(rule.Keeps(number)) << number;
   }
@@ -43,10 +48,12 @@ TEST(NumberRule, DoublesKeepWhatTheyPrintAgain) {
 
 TEST(NumberRule, FloatsKeepLess) {
   const NumberRule rule = NumberRule::Float();
-  for (const char* number : {"0.1", "16777216", "3.1415927", "1e38", "123456", "-1.5"}) {
+  for (const char* number :
+       {"0.1", "16777216", "3.1415927", "3.14159274", "0.100000001", "1e38", "123456", "-1.5"}) {
     EXPECT_TRUE(rule.Keeps(number)) << number;
   }
-  for (const char* number : {"16777217", "3.14159265", "0.123456789", "1234567.89"}) {
+  for (const char* number :
+       {"16777217", "3.14159265", "0.100000002", "0.123456789", "1234567.89"}) {
     EXPECT_FALSE(rule.Keeps(number)) << number;
   }
 }
