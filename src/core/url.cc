@@ -213,4 +213,22 @@ std::string AbsoluteUrl(std::string_view text) {
   return std::string(scheme) + ":" + whole.lexically_normal().string() + std::string(rest);
 }
 
+std::string WithoutParam(std::string_view text, std::string_view name) {
+  std::string_view rest = text;
+  std::string url(TakeUntil(rest, "?#"));
+  if (!rest.starts_with('?')) return std::string(text);
+  rest.remove_prefix(1);
+  std::string_view query = TakeUntil(rest, "#");
+  std::string kept;
+  while (!query.empty()) {
+    const std::string_view param = TakeUntil(query, "&");
+    if (!query.empty()) query.remove_prefix(1);
+    std::string_view value = param;
+    const auto decoded = Decode(TakeUntil(value, "="), "query");
+    if (decoded && *decoded == name) continue;
+    kept += (kept.empty() ? "?" : "&") + std::string(param);
+  }
+  return url + kept + std::string(rest);
+}
+
 }  // namespace muster

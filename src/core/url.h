@@ -44,4 +44,7 @@ std::string PercentEncode(std::string_view text);
 // is returned as it is.
 std::string AbsoluteUrl(std::string_view text);
 
+// The same URL without this query parameter.
+std::string WithoutParam(std::string_view text, std::string_view name);
+
 }  // namespace muster

@@ -108,6 +108,17 @@ TEST(Url, RandomTextIsParsedOrInvalid) {
   }
 }
 
+TEST(Url, AParameterCanBeLeftOut) {
+  const auto without = [](const char* url) { return WithoutParam(url, "a"); };
+  EXPECT_EQ(without("x:y?a=1"), "x:y");
+  EXPECT_EQ(without("x:y?a=1&b=2#t"), "x:y?b=2#t");
+  EXPECT_EQ(without("x:y?b=2&a&c=${env:Q}#t"), "x:y?b=2&c=${env:Q}#t");
+  EXPECT_EQ(without("x://u:p@h/d?%61=1&a=2#t"), "x://u:p@h/d#t");
+  for (const char* same : {"x:y", "x:y#?a=1", "x:${env:A?a=1}?b=a", "plain?aa=1&b=a=1", ""}) {
+    EXPECT_EQ(without(same), same);
+  }
+}
+
 TEST(Url, RelativePathsBecomeAbsolute) {
   const testing::TemporaryFolder folder;
   const auto before = std::filesystem::current_path();

@@ -31,7 +31,7 @@ class RedriveFile {
     SettledLetters settled;
   };
 
-  // `letters` is a file, `sink` a URL without secrets.
+  // `letters` is a file, `sink` a URL without secrets, and without what is no part of its identity.
   RedriveFile(const std::string& letters, std::string sink, Env& env);
 
   const std::string& path() const { return path_; }

@@ -10,10 +10,14 @@ namespace {
 // A step of a run that is in the store has the letters of all its starts.
 constexpr int64_t kAnyStart = -1;
 
+// The sink without what only says how it takes a number: letters of numbers that it has refused are
+// redriven with another value of that.
+std::string PlaceOf(const std::string& sink) { return WithoutParam(sink, "misfits"); }
+
 }  // namespace
 
 std::string RedriveSteps::SinkOf(const RedriveRequest& request) {
-  return AbsoluteUrl(Redact(request.sink));
+  return PlaceOf(AbsoluteUrl(Redact(request.sink)));
 }
 
 Status RedriveSteps::Find(bool records, const std::string& hash) {
@@ -67,7 +71,8 @@ Status RedriveSteps::FindRun(RedriveStep& step, const std::string& hash) {
   MUSTER_ASSIGN(RunBody body, RunBody::FromJson(stored->body));
   if (body.removing) return CheckGoesOn(run, body);
   // Earlier versions recorded relative paths as they were given.
-  if (body.sink != SinkOf(request_) && body.sink != Redact(request_.sink)) {
+  const std::string place = PlaceOf(body.sink);
+  if (place != SinkOf(request_) && place != PlaceOf(Redact(request_.sink))) {
     report_.notes.push_back("run '" + run + "' goes to " + body.sink +
                             ": its counts stay as they are");
     return {};

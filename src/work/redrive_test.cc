@@ -335,6 +335,19 @@ TEST_F(StandaloneRedriveTest, AnotherSinkGetsThemAsWell) {
   EXPECT_EQ(Rows("other.db"), 1);
 }
 
+TEST_F(StandaloneRedriveTest, HowTheSinkTakesNumbersMakesItNoOther) {
+  Exec("DROP TABLE t; CREATE TABLE t (n INTEGER DEFAULT 1, _id TEXT)");
+  AddOf(kSinceMs, {"a"});
+  ASSERT_TRUE(Again());
+  EXPECT_EQ(Into(sink_ + "?misfits=convert", file_)->earlier, 1);
+  AddLetter("t", "x", "t__0__0", true, kSinceMs);
+  PutRun(sink_ + "?misfits=refuse");
+  const auto report = Redrive(sink_ + "?misfits=convert");
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(report->recorded, std::vector<std::string>{"r"});
+  EXPECT_TRUE(report->notes.empty()) << report->notes.front();
+}
+
 TEST_F(StandaloneRedriveTest, SinkRefusesWhatACopyOfTheFileHasWritten) {
   AddOf(kSinceMs, {"a"});
   ASSERT_TRUE(Again());
