@@ -352,9 +352,12 @@ Result<int64_t> ReplayParked(store::Store& store, ReadModel& model, const Instan
   MUSTER_ASSIGN(const SetView view, ReadSet(store, instance.set));
   for (const auto& [record, suspect] : view.suspects) {
     if (suspect.projection != instance.projection || suspect.version != instance.version) continue;
+    if (!view.Counts(suspect)) continue;
+    // What has been marked since was not looked at, and may hang or kill a processor again.
     const auto remove =
-        [](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
-      if (!stored) return std::nullopt;
+        [version = record.version](
+            std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
+      if (!stored || stored->version != version) return std::nullopt;
       return store::Change::Delete(*std::move(stored));
     };
     MUSTER_TRY(store::Update(store, kReplicaKind, record.key, remove));

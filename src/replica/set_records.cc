@@ -190,14 +190,17 @@ Result<Suspect> Suspect::FromBody(const std::string& body) {
   return kSuspectTable.Parse(body, "the record of suspect events");
 }
 
+bool SetView::Counts(const Suspect& suspect) const {
+  if (suspect.hangs > 0) return true;
+  const auto owner = members.find(suspect.worker);
+  return owner == members.end() || owner->second.state.phase == MemberState::Phase::kDead;
+}
+
 std::map<int64_t, int> SetView::SuspectEvents(const std::string& projection, int version) const {
   std::map<int64_t, int> events;
   for (const auto& [record, suspect] : suspects) {
     if (suspect.projection != projection || suspect.version != version) continue;
-    const auto owner = members.find(suspect.worker);
-    const bool died =
-        owner == members.end() || owner->second.state.phase == MemberState::Phase::kDead;
-    if (suspect.hangs == 0 && !died) continue;
+    if (!Counts(suspect)) continue;
     // A worker may be killed from outside with any number of innocent events in flight: a death
     // counts against an event that was alone, and only makes the others suspect.
     const int times = suspect.hangs > 0 ? suspect.hangs : suspect.positions.size() == 1 ? 1 : 0;

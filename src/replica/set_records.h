@@ -121,6 +121,10 @@ struct SetView {
   std::vector<std::pair<store::Record, Suspect>> suspects;
   std::optional<int> scale;  // maximum number of members
 
+  // Whether the processor of these events hung, or its worker is dead. Those of a living worker are
+  // merely in flight.
+  bool Counts(const Suspect& suspect) const;
+
   // Events of a projection that were in flight when a processor hung or its worker died, and how
   // often that counts against each; 0: it was not alone in a death.
   std::map<int64_t, int> SuspectEvents(const std::string& projection, int version) const;
