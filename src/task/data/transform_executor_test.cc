@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "core/json.h"
 #include "core/sha256.h"
@@ -158,6 +160,9 @@ TEST(TransformTarget, MissingSqliteFileIsCreatedWithItsTables) {
     ASSERT_TRUE(target) << target.error().ToString();
     EXPECT_TRUE((*target)->Describe("s", "a"));
   }
+  std::filesystem::remove(tables);
+  EXPECT_TRUE(CheckTransformTarget(url)) << "what has its tables needs no SQL";
+  EXPECT_TRUE(OpenTransformTarget(url, RealEnv()));
   // Half of it must not appear.
   folder.Write("tables.sql", "CREATE TABLE s_a (id TEXT); CREATE TABLE");
   const std::string other = "sqlite:" + folder.At("other.db") + "?tables=" + tables;
@@ -166,6 +171,31 @@ TEST(TransformTarget, MissingSqliteFileIsCreatedWithItsTables) {
   EXPECT_FALSE(CheckTransformTarget("sqlite:" + folder.At("x.db") + "?tables=/no/such.sql"));
   EXPECT_FALSE(CheckTransformTarget("sqlite:" + folder.At("x.db") + "?table=a"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
+
+TEST(TransformTarget, TasksThatBeginTogetherCreateOneFile) {
+  const testing::TemporaryFolder folder;
+  const std::string tables = folder.Write("tables.sql", "CREATE TABLE s_a (id TEXT PRIMARY KEY);");
+  const std::string path = folder.At("new.db");
+  {
+    std::vector<std::jthread> tasks;
+    for (int i = 0; i < 4; ++i) {
+      tasks.emplace_back([&, i] {
+        ASSERT_TRUE(OpenTransformTarget("sqlite:" + path + "?tables=" + tables, RealEnv()));
+        // What is in a file that another has created stays.
+        const auto db =
+            sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kExisting, std::chrono::seconds(10));
+        ASSERT_TRUE(db) << db.error().ToString();
+        EXPECT_TRUE((*db)->Execute("INSERT INTO s_a VALUES (" + std::to_string(i) + ")"));
+      });
+    }
+  }
+  const auto db =
+      sql::SqliteDb::Open(path, sql::SqliteDb::Mode::kReadOnly, std::chrono::seconds(10)).value();
+  EXPECT_EQ(db->QueryInt("SELECT count(*) FROM s_a").value(), 4);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
 }
 
 TEST_P(TransformTest, SelectedRowsAreLoadedAndCounted) {

@@ -1,7 +1,12 @@
 #include "task/data/transform_target.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -46,19 +51,31 @@ Status CreateIn(const std::string& path, const std::string& statements) {
   return db->Execute(statements);
 }
 
-// Appears with its tables or not at all, and once, however many tasks begin with it.
+bool IsMissing(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error) && !error;
+}
+
+// Gives the draft its name unless there is a file of that name: EEXIST. Otherwise 0 or the errno.
+int Publish(const std::string& draft, const std::string& path) {
+  if (renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // A file system that cannot do this, such as NFS, has links.
+  return link(draft.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+// Appears with its tables or not at all, and once, however many tasks and processes begin with it.
 Status CreateWithTables(const SqlitePlace& place, Env& env) {
-  if (std::error_code error; std::filesystem::exists(place.path, error) || error) return {};
+  if (!IsMissing(place.path)) return {};
   MUSTER_ASSIGN(const std::string statements, ReadFile(*place.tables, kMaxTablesBytes));
   const std::string draft = place.path + "." + env.NewId() + ".tmp";
-  const Status created = CreateIn(draft, statements);
-  std::error_code failed;
-  if (created) std::filesystem::create_hard_link(draft, place.path, failed);
-  std::error_code ignored;
-  std::filesystem::remove(draft, ignored);
-  if (!created) return created.error().Within(*place.tables);
-  if (!failed || failed == std::errc::file_exists) return {};
-  return Error{Code::kUnavailable, "cannot create " + place.path + ": " + failed.message()};
+  Status created = CreateIn(draft, statements);
+  if (!created) created = created.error().Within(*place.tables);
+  const int failed = created ? Publish(draft, place.path) : 0;
+  unlink(draft.c_str());
+  MUSTER_TRY(created);
+  if (failed == EEXIST) return {};
+  return failed == 0 ? SyncFolderOf(place.path) : FileError("create", place.path, failed);
 }
 
 }  // namespace
@@ -88,7 +105,7 @@ Status CheckTransformTarget(const std::string& text) {
   MUSTER_ASSIGN(const Url url, ParseUrl(text));
   if (url.scheme != "sqlite") return {};
   MUSTER_ASSIGN(const SqlitePlace place, SqlitePlaceOf(url));
-  if (!place.tables) return CheckSqliteTarget(place.path);
+  if (!place.tables || !IsMissing(place.path)) return CheckSqliteTarget(place.path);
   const auto statements = ReadFile(*place.tables, kMaxTablesBytes);
   return statements ? Status() : Status(statements.error());
 }

@@ -84,7 +84,7 @@ class TransformTarget {
 
 // By URL, sqlite: or postgresql:; secrets are expanded. `on_wait` gets what a slow call waits for.
 // Of sqlite:FILE?tables=SQL-FILE, a file that does not exist is created with the tables of that
-// SQL.
+// SQL, which is read only then.
 Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& url, Env& env,
                                                              const OnWait& on_wait = {});
 Status CheckSqliteTarget(const std::string& path);
