@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <span>
+#include <vector>
 
 #include "muster/store.h"
 #include "store/doctor/diagnose_backends.h"
@@ -47,7 +50,13 @@ TEST(Diagnose, MemoryStoreGetsAWarning) {
 // What is found of these records.
 Finding WaitsOf(const std::vector<Change>& changes) {
   const std::string path = testing::TempDir() + "/waits-" + RealEnv().NewId() + ".db";
-  EXPECT_TRUE(OpenStore("sqlite:" + path, RealEnv()).value()->Write(changes));
+  auto store = OpenStore("sqlite:" + path, RealEnv()).value();
+  for (std::span<const Change> left(changes); !left.empty();) {
+    const auto some = left.first(std::min<size_t>(left.size(), kMaxBatch));
+    EXPECT_TRUE(store->Write(some));
+    left = left.subspan(some.size());
+  }
+  store.reset();
   const Finding waits = DiagnoseStore("sqlite:" + path, RealEnv()).value().back();
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
   EXPECT_EQ(waits.check, "waits");
@@ -87,6 +96,20 @@ TEST(Diagnose, WhatMayWaitIsNotReported) {
                      Held("replica", "set/member/dead", day)})
                 .level,
             Finding::Level::kOk);
+}
+
+TEST(Diagnose, SaysWhatItDidNotLookAt) {
+  std::vector<Change> changes;
+  for (int i = 0; i < 10'000; ++i) {
+    changes.push_back(
+        Change::Put({.kind = "work", .queue = "q", .key = std::to_string(i)}, Due::AtOnce()));
+  }
+  EXPECT_EQ(WaitsOf(changes).message.find("only"), std::string::npos);
+  changes.push_back(Held("work", "~last", std::chrono::minutes(61)));
+  const Finding some = WaitsOf(changes);
+  EXPECT_EQ(some.level, Finding::Level::kOk);
+  EXPECT_NE(some.message.find("looked at only the first 10000 records of: work"), std::string::npos)
+      << some.message;
 }
 
 TEST(Diagnose, InvalidUrlIsAnErrorNotAFinding) {

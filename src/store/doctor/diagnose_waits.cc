@@ -42,20 +42,30 @@ struct Late {
   size_t count = 0;
   std::string first;
   WallTime until{};
+  std::string not_all = {};  // kinds that have more records than were looked at
 };
 
 Status FindLate(Store& store, const WaitingKind& kind, WallTime now, Late& late) {
-  size_t looked_at = 0;
-  for (RecordScan records(store, std::string(kind.kind), ""); looked_at < kMostLookedAt;
-       ++looked_at) {
+  RecordScan records(store, std::string(kind.kind), "");
+  for (size_t looked_at = 0;; ++looked_at) {
     MUSTER_ASSIGN(const std::optional<Record> record, records.Next());
     if (!record) return {};
+    if (looked_at == kMostLookedAt) {
+      late.not_all += (late.not_all.empty() ? "" : ", ") + std::string(kind.kind);
+      return {};
+    }
     if (!record->due || *record->due <= now + kind.longest) continue;
     if (kind.only_held && record->owner.empty()) continue;
     if (late.count++ == 0) late.first = std::string(kind.name) + " '" + record->key + "'";
     late.until = std::max(late.until, *record->due);
   }
-  return {};
+}
+
+// What was not looked at, in words that follow the finding.
+std::string NotAll(const Late& late) {
+  if (late.not_all.empty()) return "";
+  return "; looked at only the first " + std::to_string(kMostLookedAt) +
+         " records of: " + late.not_all;
 }
 
 }  // namespace
@@ -65,7 +75,7 @@ Status DiagnoseWaits(Store& store, Findings& findings) {
   Late late;
   for (const WaitingKind& kind : kKinds) MUSTER_TRY(FindLate(store, kind, now, late));
   if (late.count == 0) {
-    findings.Ok("waits", "nothing waits for longer than leases last");
+    findings.Ok("waits", "nothing waits for longer than leases last" + NotAll(late));
     return {};
   }
   const auto left = std::chrono::duration_cast<minutes>(late.until - now).count();
@@ -75,7 +85,8 @@ Status DiagnoseWaits(Store& store, Findings& findings) {
       "waits",
       late.first + others + (late.count == 1 ? " waits" : " wait") + " for up to " +
           std::to_string(left) +
-          " minutes: if no lease is meant to be that long, the store's clock was set back",
+          " minutes: if no lease is meant to be that long, the store's clock was set back" +
+          NotAll(late),
       "correct the clock; a work item can be released with 'muster work release ITEM'");
   return {};
 }
