@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "core/gzip.h"
@@ -11,6 +12,9 @@
 #include "pipeline/file/csv_record.h"
 #include "pipeline/flow/dead_letter_file.h"
 #include "pipeline/flow/transform_chain.h"
+#include "pipeline/postgres/copy_rows.h"
+#include "pipeline/postgres/pg_array_literal.h"
+#include "pipeline/table/number_rule.h"
 #include "plan/model/plan.h"
 #include "plan/model/plan_json.h"
 #include "replica/replica_file.h"
@@ -154,13 +158,66 @@ void AdaptMetadata(std::string_view bytes) {
   }
 }
 
-constexpr Input kInputs[] = {{"plan", ReadPlan},         {"transforms", ApplyTransforms},
-                             {"files", ReadFiles},       {"csv", ReadCsv},
-                             {"gzip", Unpack},           {"json_scan", ScanJson},
-                             {"replica", ReadReplica},   {"sql_template", FillSql},
-                             {"url", ReadUrl},           {"letters", ReadLetters},
-                             {"event", ReadEvent},       {"sql_script", SplitSql},
-                             {"metadata", AdaptMetadata}};
+// A JSON array for an array column.
+void WriteArray(std::string_view bytes) {
+  const auto rule =
+      TakeChoice(bytes, 2) == 0 ? pipeline::NumberRule::Double() : pipeline::NumberRule::Scale(2);
+  std::string literal;
+  if (pipeline::AppendPgArray(bytes, rule, literal) && !literal.starts_with('{')) __builtin_trap();
+}
+
+// A document as a row of COPY: one line, and as many fields as columns.
+void CopyRow(std::string_view bytes) {
+  using Column = sql::PgTable::Column;
+  const auto column = [](const std::string& name, const std::string& type,
+                         const std::string& base) {
+    return Column{.name = name,
+                  .type = type,
+                  .portable_type = type,
+                  .base = base,
+                  .is_array = base.starts_with('_')};
+  };
+  sql::PgTable table;
+  table.columns = {column("id", "bigint", "int8"),
+                   column("a", "text", "text"),
+                   column("n", "numeric(10,2)", "numeric"),
+                   column("f", "real", "float4"),
+                   column("j", "jsonb", "jsonb"),
+                   column("l", "text[]", "_text"),
+                   column("d", "double precision[]", "_float8"),
+                   column("b", "bytea", "bytea"),
+                   column("t", "timestamp", "timestamp"),
+                   column("_id", "text", "text")};
+  table.columns[1].has_default = true;
+  pipeline::CopyRows rows(table, pipeline::Misfits::kRefuse);
+  const std::string body(bytes);
+  const pipeline::Document document{
+      .id = "a\tb", .routing = "", .body = body, .position = "1", .defect = ""};
+  if (!rows.Add(0, document)) return;
+  const std::string_view text = rows.text();
+  const auto fields = std::count(text.begin(), text.end(), '\t') + 1;
+  const auto defaults = rows.rows().front().defaults == 0 ? 0 : 1;
+  const auto columns = static_cast<std::ptrdiff_t>(table.columns.size());
+  if (std::count(text.begin(), text.end(), '\n') != 1 || fields != columns - defaults) {
+    __builtin_trap();
+  }
+}
+
+constexpr Input kInputs[] = {{"plan", ReadPlan},
+                             {"transforms", ApplyTransforms},
+                             {"files", ReadFiles},
+                             {"csv", ReadCsv},
+                             {"gzip", Unpack},
+                             {"json_scan", ScanJson},
+                             {"replica", ReadReplica},
+                             {"sql_template", FillSql},
+                             {"url", ReadUrl},
+                             {"letters", ReadLetters},
+                             {"event", ReadEvent},
+                             {"sql_script", SplitSql},
+                             {"metadata", AdaptMetadata},
+                             {"pg_array", WriteArray},
+                             {"copy_row", CopyRow}};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Short texts within what others wrote: options, headers, positions, patterns.
 
 #include "change/outbox.h"
+#include "cli/pipeline_settings.h"
 #include "core/base64.h"
 #include "core/decimal.h"
 #include "core/json.h"
@@ -14,10 +15,14 @@
 #include "pipeline/salesforce/salesforce_reader.h"
 #include "pipeline/table/row_key.h"
 #include "plan/explain/prices.h"
+#include "replica/exec_projection.h"
+#include "replica/memory_read_model.h"
 #include "sql/pgoutput.h"
 #include "sql/postgres_errors.h"
 #include "sql/postgres_table.h"
 #include "states/run/mocks.h"
+#include "task/call/exec_executor.h"
+#include "task/test_context.h"
 
 namespace muster::fuzz {
 namespace {
@@ -88,11 +93,51 @@ void ReadCredentials(std::string_view bytes) {
   static_cast<void>(net::AwsCredentialChain(RealEnv(), surroundings).Get());
 }
 
-constexpr Input kInputs[] = {{"texts", ReadText},
-                             {"prices", ReadPrices},
-                             {"mocks", ReadMocks},
-                             {"bulk", ReadBulkAnswer},
-                             {"credentials", ReadCredentials}};
+void ReadLimits(std::string_view bytes) {
+  pipeline::Throttle throttle(RealEnv());
+  cli::PipelineSettings settings;
+  settings.limits_file = FileWith(bytes, ".limits.yaml");
+  static_cast<void>(cli::LimitsWatcher::Start(settings, throttle, RealEnv()));
+}
+
+// What a child process prints: the result of a task, or a projection's acknowledgements.
+void ReadChild(std::string_view bytes) {
+  const bool is_task = TakeChoice(bytes, 2) == 0;
+  const std::string path = FileWith(bytes, ".printed");
+  if (is_task) {
+    task::TestContext context;
+    const states::TaskCall call{.resource = "muster:exec",
+                                .input = {{"Command", {"cat", path}}},
+                                .credentials = {},
+                                .token = "t",
+                                .execution = "e",
+                                .state = "S"};
+    static_cast<void>(task::MakeExecExecutor()->Start(call, context));
+    return;
+  }
+  const auto projection =
+      replica::NewExecProjection({.name = "p", .command = {"cat", path}}, RealEnv());
+  if (!projection) return;
+  const auto processor = (*projection)->Build({});
+  if (!processor) return;
+  std::vector<events::Event> batch;
+  for (int64_t i = 1; i <= 3; ++i) {
+    batch.push_back({.position = i,
+                     .stream = "s",
+                     .version = i,
+                     .id = "i",
+                     .type = "T",
+                     .payload = "{}",
+                     .metadata = ""});
+  }
+  replica::MemoryTransaction transaction;
+  static_cast<void>((*processor)->Handle(batch, transaction));
+}
+
+constexpr Input kInputs[] = {
+    {"texts", ReadText},      {"prices", ReadPrices},           {"mocks", ReadMocks},
+    {"bulk", ReadBulkAnswer}, {"credentials", ReadCredentials}, {"limits", ReadLimits},
+    {"child", ReadChild}};
 
 }  // namespace
 
