@@ -1,6 +1,8 @@
 #include "muster/migrate.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -202,7 +204,7 @@ class Comparison {
       if (seen.id.empty()) comparison_.state_.with_ids = false;
       VerifyBucket& bucket = next_[comparison_.BucketOf(seen)];
       ++bucket.documents;
-      bucket.sum += seen.content;
+      bucket.sum += comparison_.SummandOf(seen);
     }
     void Spoilt(const Document& document, const Partition& partition) override {
       if (spoilt_.size() >= comparison_.options_.max_named) return;
@@ -243,6 +245,16 @@ class Comparison {
   size_t BucketOf(const Seen& seen) const {
     return (state_.by_id ? HashBytes(seen.id).low : seen.content.low) %
            std::tuple_size_v<VerifyBuckets>;
+  }
+
+  // With the contents alone, documents of a bucket could exchange their ids.
+  DocumentHash SummandOf(const Seen& seen) const {
+    if (!contents_.compared || !state_.by_id) return seen.content;
+    const DocumentHash id = HashBytes(seen.id);
+    const std::array<uint64_t, 4> both{seen.content.low, seen.content.high, id.low, id.high};
+    std::array<char, sizeof both> bytes;
+    std::memcpy(bytes.data(), both.data(), sizeof both);
+    return HashBytes({bytes.data(), bytes.size()});
   }
 
   Status Fill() {

@@ -133,6 +133,26 @@ TEST_F(VerifyTest, AComparisonIsContinuedWhereItEnded) {
   }
 }
 
+// Among these, some are added up together, in one of 4096 buckets.
+TEST_F(VerifyTest, DocumentsWhoseIdsAreExchangedAreChanged) {
+  MemorySource source(10);
+  MemorySource target(7);
+  std::map<uint64_t, int> buckets;
+  std::pair<int, int> together;
+  for (int i = 0; together.second == 0; ++i) {
+    const auto [other, is_new] = buckets.emplace(HashBytes(Id(i)).low % 4096, i);
+    if (!is_new) together = {other->second, i};
+  }
+  const auto [one, other] = together;
+  source.Add("c", {.id = Id(one), .body = R"({"n":1})"});
+  source.Add("c", {.id = Id(other), .body = R"({"n":2})"});
+  target.Add("c", {.id = Id(one), .body = R"({"n":2})"});
+  target.Add("c", {.id = Id(other), .body = R"({"n":1})"});
+  const VerifyReport report = Verify(source, target, true);
+  EXPECT_FALSE(report.Equal());
+  EXPECT_EQ(report.differences, 2);
+}
+
 TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {
   MemorySource source(10);
   Fill(source, 0, 30);
