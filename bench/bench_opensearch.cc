@@ -7,6 +7,7 @@
 #include "bench_server.h"
 #include "core/json.h"
 #include "documents.h"
+#include "elasticdump.h"
 #include "median.h"
 #include "net/http.h"
 #include "pipeline_bench.h"
@@ -19,8 +20,6 @@ namespace muster::bench {
 namespace {
 
 constexpr int kBatchDocuments = 1'000;  // as muster's, and no batch comes near its limit of bytes
-constexpr const char* kElasticdump =
-    MUSTER_THIRD_PARTY "/elasticdump/node_modules/.bin/elasticdump";
 
 // The documents in three shapes: lines for muster, lines with metadata for elasticdump, and the
 // bodies of requests, in memory, for the bare loop.

@@ -17,7 +17,7 @@ namespace {
 int Main(int argc, char** argv) {
   PipelineBenchOptions options;
   std::string folder;
-  std::vector<std::string> only = {"jsonl", "postgresql", "opensearch"};
+  std::vector<std::string> only = {"jsonl", "postgresql", "opensearch", "clusters"};
   Arguments arguments(
       "muster migrate beside its peers and raw limits. Exit code 1: a bar does not hold.");
   arguments.AddText("--folder", folder, "where files are written; twice the largest size");
@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   if (wanted("jsonl")) BenchJsonl(options, bars);
   if (wanted("postgresql")) BenchPostgres(options, bars);
   if (wanted("opensearch")) BenchOpenSearch(options, bars);
+  if (wanted("clusters")) BenchClusters(options, bars);
   return bars.hold() || options.smoke ? 0 : 1;
 }
 

@@ -27,4 +27,7 @@ void BenchPostgres(const PipelineBenchOptions& options, Bars& bars);
 // JSONL into OpenSearch, beside a bare loop over _bulk with the same batches and elasticdump.
 void BenchOpenSearch(const PipelineBenchOptions& options, Bars& bars);
 
+// One index into another, beside _reindex from remote and elasticdump.
+void BenchClusters(const PipelineBenchOptions& options, Bars& bars);
+
 }  // namespace muster::bench

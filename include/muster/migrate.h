@@ -130,6 +130,10 @@ struct VerifyOptions {
   // What VerifyObserver::Save got from an earlier call for the same sides and options: partitions
   // that are still the same are not read again, unless differences are to be named. Empty: none.
   std::string state = {};
+  // With checksums: deletes documents from the target, those of up to a thousand ids at a time. Not
+  // empty: extra documents that the source still lacks when it is read once more are deleted. An
+  // error: there are no ids, or the source has unreadable documents, or most would be deleted.
+  std::function<Status(const Batch& extra)> delete_extra = {};
 };
 
 // Notified by VerifyCollection, on its thread.
@@ -161,6 +165,7 @@ struct MUSTER_EXPORT VerifyReport {
   std::vector<Count> target;
   // Missing, extra and changed documents, by checksum, and those that cannot be compared.
   int64_t differences = 0;
+  int64_t deleted = 0;                  // extra documents, which are no differences any more
   std::vector<VerifyDifference> named;  // up to max_named of them
 
   int64_t SourceDocuments() const;

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/extra_documents.h"
 #include "cli/left_out.h"
 #include "cli/pipeline_settings.h"
 #include "cli/progress.h"
@@ -36,6 +37,7 @@ struct Options {
   bool checksums = false;
   bool merge = false;
   bool documents_only = false;
+  bool delete_extra = false;
   std::string state;            // a folder; empty: none
   std::string transforms_text;  // once it is read
 };
@@ -78,6 +80,7 @@ class Merged final : public pipeline::SourceWrapper {
 struct Pair {
   std::vector<std::string> collections;  // several: merged
   std::string target;
+  std::string written;  // what the sink calls it
 
   std::string Names() const {
     std::string names;
@@ -87,12 +90,12 @@ struct Pair {
 };
 
 // Adds a collection that goes to this target of the sink.
-Status Add(const std::string& collection, const std::string& target, bool merge,
-           std::vector<Pair>& pairs) {
+Status Add(const std::string& collection, const std::string& target, const std::string& written,
+           bool merge, std::vector<Pair>& pairs) {
   const auto same = std::find_if(pairs.begin(), pairs.end(),
                                  [&](const Pair& one) { return one.target == target; });
   if (same == pairs.end()) {
-    pairs.push_back({{collection}, target});
+    pairs.push_back({{collection}, target, written});
     return {};
   }
   if (!merge) {
@@ -106,14 +109,29 @@ Status Add(const std::string& collection, const std::string& target, bool merge,
   return {};
 }
 
+// Documents of a collection that is not selected would be extra in a target that it shares.
+Status CheckIsElsewhere(const std::string& collection, const pipeline::TransformPlan& transforms,
+                        pipeline::Source& target, const std::vector<Pair>& pairs) {
+  MUSTER_ASSIGN(const auto name, target.TargetOf(transforms.TargetName(collection)));
+  if (!name || std::none_of(pairs.begin(), pairs.end(),
+                            [&](const Pair& one) { return one.target == *name; })) {
+    return {};
+  }
+  return Error{Code::kInvalid,
+               "--delete-extra: '" + collection + "' goes into the sink's " + *name +
+                   ", too, but "
+                   "is not selected: its documents there would be deleted",
+               "select it as well, with --merge"};
+}
+
 Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& source,
                                   pipeline::Source& target,
                                   const pipeline::TransformPlan& transforms) {
   MUSTER_ASSIGN(const auto chosen, FilterOf(options.collections));
-  MUSTER_ASSIGN(auto collections, source.Collections());
-  std::erase_if(collections, [&](const pipeline::Collection& one) { return !chosen(one.name); });
+  MUSTER_ASSIGN(const auto collections, source.Collections());
   std::vector<Pair> pairs;
   for (const pipeline::Collection& collection : collections) {
+    if (!chosen(collection.name)) continue;
     if (collection.refusal) return *collection.refusal;
     const std::string wanted = transforms.TargetName(collection.name);
     MUSTER_ASSIGN(const std::optional<std::string> name, target.TargetOf(wanted));
@@ -121,7 +139,11 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
       return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
                    "was it migrated? 'muster migrate' does that"};
     }
-    MUSTER_TRY(Add(collection.name, *name, options.merge, pairs));
+    MUSTER_TRY(Add(collection.name, *name, wanted, options.merge, pairs));
+  }
+  for (const pipeline::Collection& collection : collections) {
+    if (!options.delete_extra || chosen(collection.name)) continue;
+    MUSTER_TRY(CheckIsElsewhere(collection.name, transforms, target, pairs));
   }
   return pairs;
 }
@@ -145,8 +167,15 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
   KeptProgress kept(StateFileOf(options, transforms, pair), progress, before, context.env);
   MUSTER_ASSIGN(std::string state, kept.Load());
   progress.Note(pair.Names());
-  const pipeline::VerifyOptions how{
+  pipeline::VerifyOptions how{
       .checksums = options.checksums, .transforms = &transforms, .state = std::move(state)};
+  std::unique_ptr<ExtraDocuments> extra;
+  if (options.delete_extra) {
+    MUSTER_ASSIGN(extra, ExtraDocuments::Open(options.sink, context.env));
+    how.delete_extra = [&](const pipeline::Batch& documents) {
+      return extra->Delete(pair.written, documents, stop);
+    };
+  }
   Merged merged(source, pair.collections);
   pipeline::Source& side = pair.collections.size() > 1 ? merged : source;
   auto report =
@@ -204,6 +233,9 @@ Status PrepareState(const std::string& folder) {
 }
 
 Result<int> Verify(Options& options, Context& context) {
+  if (options.delete_extra && !options.checksums) {
+    return Error{Code::kInvalid, "--delete-extra needs --checksums, which compares ids"};
+  }
   const StopOnSignals signals("\n");
   const InterruptScope scope(signals.Token());
   if (!options.transforms.empty()) {
@@ -237,6 +269,8 @@ void AddVerifyCommand(Command& app, Context& context) {
                   "Compare the contents of documents, and name those that differ");
   command.AddFlag("--merge", options->merge,
                   "Compare collections that were merged into one target together");
+  command.AddFlag("--delete-extra", options->delete_extra,
+                  "With --checksums: delete documents of the sink that the source does not have");
   command.AddFlag("--documents-only", options->documents_only,
                   "Between search clusters: not their settings, mappings, aliases and templates");
   command

@@ -54,6 +54,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
                         {"target_documents", one.report.TargetDocuments()},
                         {"unreadable", one.report.Unreadable()},
                         {"differences", one.report.differences},
+                        {"deleted", one.report.deleted},
                         {"named", std::move(named)},
                         {"source_partitions", CountsJson(one.report.source)},
                         {"target_partitions", CountsJson(one.report.target)}});
@@ -69,26 +70,28 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
 
 void PrintTables(const std::vector<Verified>& all, bool checksums, Context& context) {
   using enum Table::Align;
-  Table table({{"COLLECTION"},
-               {"TARGET"},
-               {"PARTITIONS", kRight},
-               {"SOURCE", kRight},
-               {"SINK", kRight},
-               {"UNREADABLE", kRight},
-               {"DIFFERENT", kRight},
-               {"RESULT"}});
+  const bool has_deleted = std::any_of(all.begin(), all.end(),
+                                       [](const Verified& one) { return one.report.deleted > 0; });
+  std::vector<Table::Column> columns{{"COLLECTION"},       {"TARGET"},       {"PARTITIONS", kRight},
+                                     {"SOURCE", kRight},   {"SINK", kRight}, {"UNREADABLE", kRight},
+                                     {"DIFFERENT", kRight}};
+  if (has_deleted) columns.push_back({"DELETED", kRight});
+  columns.push_back({"RESULT"});
+  Table table(columns);
   Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
   bool some = false;
   for (const Verified& one : all) {
     const bool equal = one.report.Equal();
-    table.AddRow({{one.collection},
-                  {one.target},
-                  {std::to_string(one.report.source.size())},
-                  {std::to_string(one.report.SourceDocuments())},
-                  {std::to_string(one.report.TargetDocuments())},
-                  {std::to_string(one.report.Unreadable())},
-                  {checksums ? std::to_string(one.report.differences) : "-"},
-                  {equal ? "equal" : "different", equal ? Style::kGood : Style::kBad}});
+    std::vector<Table::Cell> row{{one.collection},
+                                 {one.target},
+                                 {std::to_string(one.report.source.size())},
+                                 {std::to_string(one.report.SourceDocuments())},
+                                 {std::to_string(one.report.TargetDocuments())},
+                                 {std::to_string(one.report.Unreadable())},
+                                 {checksums ? std::to_string(one.report.differences) : "-"}};
+    if (has_deleted) row.push_back({std::to_string(one.report.deleted)});
+    row.push_back({equal ? "equal" : "different", equal ? Style::kGood : Style::kBad});
+    table.AddRow(std::move(row));
     for (const pipeline::VerifyDifference& difference : one.report.named) {
       some = true;
       differences.AddRow({{one.collection},

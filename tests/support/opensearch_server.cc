@@ -139,6 +139,9 @@ void OpenSearchServer::Launch() {
               "path.data: "
            << process_->folder() << "/data\npath.logs: " << process_->folder()
            << "/logs\npath.repo: " << RepositoryFolder() << "\n";
+  if (fs::exists(Home(options_.distribution) + "/modules/reindex")) {
+    settings << "reindex.remote.whitelist: \"127.0.0.1:*\"\n";
+  }
   if (elastic) settings << "xpack.security.enabled: false\n";
   // A whole distribution, with programs that another user may not run.
   if (is_old) settings << "xpack.ml.enabled: false\n";

@@ -1,24 +1,29 @@
 #include "muster/migrate.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "core/json_scan.h"
 #include "pipeline/flow/document_hash.h"
-#include "pipeline/flow/shards.h"
-#include "pipeline/flow/transform_chain.h"
+#include "pipeline/flow/verify_side.h"
 #include "pipeline/flow/verify_state.h"
-#include "pipeline/table/table_shape.h"
 
 namespace muster::pipeline {
 namespace {
 
-constexpr int64_t kProgressEvery = 1'000;
 constexpr size_t kMaxKept = 1'000'000;  // documents in buckets that differ
+constexpr size_t kDeletedAtOnce = 1'000;
+
+int64_t Sum(const std::vector<VerifyReport::Count>& counts) {
+  int64_t documents = 0;
+  for (const VerifyReport::Count& count : counts) documents += count.documents;
+  return documents;
+}
 
 // A document of a bucket that differs.
 struct Kept {
@@ -28,134 +33,12 @@ struct Kept {
   std::string position;
 };
 
-struct Seen {
-  std::string_view id;
-  DocumentHash content;
-  const Partition& partition;
-  std::string_view position;
+// One of the target that the source lacks.
+struct Extra {
+  std::string routing;
+  int shard = 0;
+  std::string position;
 };
-
-// What is compared of a document.
-struct Contents {
-  bool compared = false;
-  HashTypes types = HashTypes::kIgnored;
-  bool routing = false;
-  // Columns of the target where JSON null and NULL are compared.
-  std::vector<std::string> json_nulls;
-};
-
-// Takes the documents of a side.
-class Visitor {
- public:
-  virtual ~Visitor() = default;
-  // One that passes the transforms, or that they add.
-  virtual void Visit(const Seen& seen) = 0;
-  // One that is invalid or fails in a transform: it was not migrated.
-  virtual void Spoilt(const Document& /*document*/, const Partition& /*partition*/) {}
-  // How many documents were read of a partition that need not be read again.
-  virtual std::optional<int64_t> Known(const Partition& /*partition*/) { return std::nullopt; }
-  virtual void Read(int64_t /*documents*/) {}
-  virtual Status Finished(const VerifyReport::Count& /*count*/, int64_t /*read*/) { return {}; }
-};
-
-// One that looks at documents that were counted before.
-template <class Look>
-class Again final : public Visitor {
- public:
-  explicit Again(Look look) : look_(std::move(look)) {}
-  void Visit(const Seen& seen) override { look_(seen); }
-
- private:
-  const Look look_;
-};
-
-// The columns that can hold both JSON null and NULL. One that is NOT NULL holds JSON null for both,
-// one that is not JSON holds NULL for both.
-Result<std::vector<std::string>> ColumnsWithTwoNulls(const VerifySide& side) {
-  std::vector<std::string> names;
-  MUSTER_ASSIGN(const auto collection, side.source.Describe(side.collection));
-  if (!collection) return names;
-  MUSTER_ASSIGN(const TableShape shape, ShapeOf(*collection, false));
-  for (const TableShape::Column& column : shape.columns) {
-    if (column.nullable && (column.type == "json" || column.type == "jsonb")) {
-      names.push_back(column.name);
-    }
-  }
-  return names;
-}
-
-// Of a document where null is a JSON value: which of these columns are JSON null.
-DocumentHash HashJsonNulls(std::string_view body, const std::vector<std::string>& columns) {
-  DocumentHash hash;
-  JsonMembers members(body.substr(SkipJsonSpace(body, 0)));
-  while (const auto member = members.Next()) {
-    if (member->value != "null") continue;
-    for (const std::string& column : columns) {
-      if (JsonKeyIs(member->key, column)) hash += HashBytes("JSON null in " + column);
-    }
-  }
-  return hash;
-}
-
-DocumentHash ContentOf(const Document& document, const Contents& contents) {
-  if (!contents.compared) return {};
-  const auto hash = HashDocument(document.body, contents.types);
-  DocumentHash content = hash ? *hash : HashBytes(document.body);
-  // With a sum, swapping the routing of two documents would go unnoticed.
-  if (contents.routing && !document.routing.empty()) {
-    content = HashBytes(std::to_string(content.low) + "/" + std::to_string(content.high) + "/" +
-                        std::string(document.routing));
-  }
-  if (hash && document.null_is_json) content += HashJsonNulls(document.body, contents.json_nulls);
-  return content;
-}
-
-Error Stopped() { return {Code::kCancelled, "stopped on request"}; }
-
-// Reads all documents of a side whose partitions are these.
-Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions,
-                const TransformPlan* plan, const Contents& contents, const std::stop_token& stop,
-                Visitor& visitor) {
-  TransformChain transforms;
-  if (plan != nullptr) {
-    MUSTER_ASSIGN(transforms, TransformChain::Of(*plan, side.collection));
-  }
-  int64_t read = 0;
-  TransformChain::Made made;
-  Arena arena;
-  for (const Partition& partition : partitions) {
-    if (stop.stop_requested()) return Stopped();
-    if (const auto known = visitor.Known(partition)) {
-      read += *known;
-      continue;
-    }
-    VerifyReport::Count count{partition};
-    const int64_t before = read;
-    MUSTER_ASSIGN(const auto reader, side.source.Read(partition, "", stop));
-    while (true) {
-      MUSTER_ASSIGN(const auto next, reader->Next());
-      if (!next) break;
-      if (++read % kProgressEvery == 0) {
-        visitor.Read(kProgressEvery);
-        if (stop.stop_requested()) return Stopped();
-      }
-      arena.Clear();
-      if (!next->defect.empty() || !transforms.Apply(*next, arena, made)) {
-        ++count.documents;
-        ++count.unreadable;
-        visitor.Spoilt(*next, partition);
-        continue;
-      }
-      for (const Document& document : made.documents) {
-        ++count.documents;
-        visitor.Visit(
-            Seen{document.id, ContentOf(document, contents), partition, document.position});
-      }
-    }
-    MUSTER_TRY(visitor.Finished(count, read - before));
-  }
-  return CheckCount(side.source, side.collection, partitions, [read] { return read; });
-}
 
 // The documents of both sides in buckets, by id or by content.
 class Comparison {
@@ -190,25 +73,27 @@ class Comparison {
     Report(state_.source, report_.source);
     Report(state_.target, report_.target);
     if (options_.checksums && state_.source.buckets != state_.target.buckets) {
+      if (options_.delete_extra) MUSTER_TRY(CheckDeletes());
       MUSTER_TRY(NameDifferences());
+      if (!extra_.empty()) MUSTER_TRY(DeleteExtra());
     }
     return std::move(report_);
   }
 
  private:
   // Adds up one side, partition after partition.
-  class Filler final : public Visitor {
+  class Filler final : public SideVisitor {
    public:
     Filler(Comparison& comparison, VerifySideState& side)
         : comparison_(comparison), side_(side), next_(side.buckets) {
       for (const VerifySideState::Done& one : side.done) earlier_.push_back(one);
     }
 
-    void Visit(const Seen& seen) override {
+    void Visit(const SeenDocument& seen) override {
       if (seen.id.empty()) comparison_.state_.with_ids = false;
       VerifyBucket& bucket = next_[comparison_.BucketOf(seen)];
       ++bucket.documents;
-      bucket.sum += seen.content;
+      bucket.sum += comparison_.SummandOf(seen);
     }
     void Spoilt(const Document& document, const Partition& partition) override {
       if (spoilt_.size() >= comparison_.options_.max_named) return;
@@ -246,9 +131,19 @@ class Comparison {
            a.begin == b.begin && a.end == b.end && a.follows == b.follows && a.mark == b.mark;
   }
 
-  size_t BucketOf(const Seen& seen) const {
+  size_t BucketOf(const SeenDocument& seen) const {
     return (state_.by_id ? HashBytes(seen.id).low : seen.content.low) %
            std::tuple_size_v<VerifyBuckets>;
+  }
+
+  // With the contents alone, documents of a bucket could exchange their ids.
+  DocumentHash SummandOf(const SeenDocument& seen) const {
+    if (!contents_.compared || !state_.by_id) return seen.content;
+    const DocumentHash id = HashBytes(seen.id);
+    const std::array<uint64_t, 4> both{seen.content.low, seen.content.high, id.low, id.high};
+    std::array<char, sizeof both> bytes;
+    std::memcpy(bytes.data(), both.data(), sizeof both);
+    return HashBytes({bytes.data(), bytes.size()});
   }
 
   Status Fill() {
@@ -291,15 +186,15 @@ class Comparison {
 
   Status NameDifferences() {
     std::multimap<std::string, Kept> left;  // source documents not yet found in the target
-    const auto differs = [&](const Seen& seen) {
+    const auto differs = [&](const SeenDocument& seen) {
       const size_t bucket = BucketOf(seen);
       return state_.source.buckets[bucket] != state_.target.buckets[bucket];
     };
-    const auto key_of = [&](const Seen& seen) {
+    const auto key_of = [&](const SeenDocument& seen) {
       if (state_.by_id) return std::string(seen.id);
       return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
     };
-    Again keep([&](const Seen& seen) {
+    SecondLook keep([&](const SeenDocument& seen) {
       if (!differs(seen) || left.size() > kMaxKept) return;
       left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
                                       std::string(seen.position)});
@@ -309,14 +204,10 @@ class Comparison {
       return Error{Code::kFull, source_.collection + ": more than a million documents may differ",
                    "compare smaller parts, or migrate again"};
     }
-    Again compare([&](const Seen& seen) {
+    SecondLook compare([&](const SeenDocument& seen) {
       if (!differs(seen)) return;
       const auto found = left.find(key_of(seen));
-      if (found == left.end()) {
-        Name({VerifyDifference::Kind::kExtra, std::string(seen.id), seen.partition.shard,
-              std::string(seen.position)});
-        return;
-      }
+      if (found == left.end()) return FoundExtra(seen);
       const Kept& kept = found->second;
       if (kept.content != seen.content) {
         Name({VerifyDifference::Kind::kChanged, kept.id, kept.shard, kept.position});
@@ -330,7 +221,66 @@ class Comparison {
     return {};
   }
 
-  Status ReadAgain(const VerifySide& side, const TransformPlan* plan, Visitor& visitor) {
+  void FoundExtra(const SeenDocument& seen) {
+    Extra extra{std::string(seen.routing), seen.partition.shard, std::string(seen.position)};
+    if (options_.delete_extra) {
+      if (extra_.size() <= kMaxKept) extra_.emplace(seen.id, std::move(extra));
+    } else {
+      Name({VerifyDifference::Kind::kExtra, std::string(seen.id), extra.shard, extra.position});
+    }
+  }
+
+  Status CheckDeletes() const {
+    if (!state_.by_id) {
+      return Error{Code::kIncompatible,
+                   source_.collection + ": extra documents cannot be deleted without ids"};
+    }
+    for (const VerifyReport::Count& count : report_.source) {
+      if (count.unreadable == 0) continue;
+      return Error{Code::kIncompatible,
+                   source_.collection +
+                       ": has documents that cannot be read or transformed; in the target they "
+                       "would seem to be extra, so nothing was deleted",
+                   "see which with 'muster verify --checksums'"};
+    }
+    return {};
+  }
+
+  // A running migration may have copied a document that is newer than the first look at the source.
+  Status DeleteExtra() {
+    SecondLook confirm([&](const SeenDocument& seen) {
+      const auto [first, last] = extra_.equal_range(std::string(seen.id));
+      for (auto one = first; one != last; one = extra_.erase(one)) {
+        Name({VerifyDifference::Kind::kChanged, one->first, one->second.shard,
+              one->second.position});
+      }
+    });
+    MUSTER_TRY(ReadAgain(source_, options_.transforms, confirm));
+    if (const auto documents = static_cast<size_t>(Sum(report_.target));
+        extra_.size() > kMaxKept || extra_.size() * 2 > documents) {
+      return Error{Code::kConflict,
+                   target_.collection + ": " + std::to_string(extra_.size()) + " of " +
+                       std::to_string(documents) +
+                       " documents are extra, too many to delete: nothing was deleted",
+                   "is this its only source? Then empty the target and migrate again"};
+    }
+    Batch batch;
+    for (auto one = extra_.begin(); one != extra_.end();) {
+      Document document;
+      document.id = one->first;
+      document.routing = one->second.routing;
+      document.body = "{}";
+      document.deleted = true;
+      batch.Add(document);
+      if (++one != extra_.end() && batch.documents.size() < kDeletedAtOnce) continue;
+      MUSTER_TRY(options_.delete_extra(batch));
+      report_.deleted += static_cast<int64_t>(batch.documents.size());
+      batch.Clear();
+    }
+    return {};
+  }
+
+  Status ReadAgain(const VerifySide& side, const TransformPlan* plan, SideVisitor& visitor) {
     MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
     return ReadSide(side, partitions, plan, contents_, stop_, visitor);
   }
@@ -345,17 +295,12 @@ class Comparison {
   const VerifyOptions& options_;
   VerifyObserver& observer_;
   const std::stop_token stop_;
-  Contents contents_;
+  ComparedContents contents_;
   VerifyState state_;
   int64_t read_ = 0;
+  std::multimap<std::string, Extra> extra_;  // by id, to be deleted
   VerifyReport report_;
 };
-
-int64_t Sum(const std::vector<VerifyReport::Count>& counts) {
-  int64_t documents = 0;
-  for (const VerifyReport::Count& count : counts) documents += count.documents;
-  return documents;
-}
 
 }  // namespace
 
@@ -371,7 +316,7 @@ int64_t VerifyReport::Unreadable() const {
 }
 
 bool VerifyReport::Equal() const {
-  return differences == 0 && SourceDocuments() == TargetDocuments();
+  return differences == 0 && SourceDocuments() == TargetDocuments() - deleted;
 }
 
 Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,

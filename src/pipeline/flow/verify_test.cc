@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/memory_source.h"
@@ -161,6 +163,110 @@ TEST_F(VerifyTest, AStopIsNoticedWithinAThousandDocuments) {
     EXPECT_EQ(report.error().code, Code::kCancelled);
     EXPECT_EQ(stopper.seen, after);
   }
+}
+
+// Among these, some are added up together, in one of 4096 buckets.
+TEST_F(VerifyTest, DocumentsWhoseIdsAreExchangedAreChanged) {
+  MemorySource source(10);
+  MemorySource target(7);
+  std::map<uint64_t, int> buckets;
+  std::pair<int, int> together;
+  for (int i = 0; together.second == 0; ++i) {
+    const auto [other, is_new] = buckets.emplace(HashBytes(Id(i)).low % 4096, i);
+    if (!is_new) together = {other->second, i};
+  }
+  const auto [one, other] = together;
+  source.Add("c", {.id = Id(one), .body = R"({"n":1})"});
+  source.Add("c", {.id = Id(other), .body = R"({"n":2})"});
+  target.Add("c", {.id = Id(one), .body = R"({"n":2})"});
+  target.Add("c", {.id = Id(other), .body = R"({"n":1})"});
+  const VerifyReport report = Verify(source, target, true);
+  EXPECT_FALSE(report.Equal());
+  EXPECT_EQ(report.differences, 2);
+}
+
+std::vector<std::string> IdsOf(const Batch& batch) {
+  std::vector<std::string> ids;
+  for (const Document& document : batch.documents) {
+    EXPECT_TRUE(document.deleted);
+    ids.push_back(std::string(document.id) + "/" + std::string(document.routing));
+  }
+  return ids;
+}
+
+TEST_F(VerifyTest, ExtraDocumentsAreDeleted) {
+  MemorySource source(10);
+  MemorySource target(7);
+  Fill(source, 0, 50);
+  Fill(target, 0, 50);
+  target.Add("c", {.id = "more", .body = "{}", .routing = "here"});
+  target.Add("c", {.id = "most", .body = "{}"});
+  std::vector<std::string> deleted;
+  const VerifyOptions options{.checksums = true, .delete_extra = [&](const Batch& extra) {
+                                deleted = IdsOf(extra);
+                                return Status();
+                              }};
+  const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_EQ(deleted, (std::vector<std::string>{"more/here", "most/"}));
+  EXPECT_TRUE(report->Equal());
+  EXPECT_EQ(report->deleted, 2);
+  EXPECT_EQ(report->differences, 0);
+}
+
+// Shows a document only from a given read of the whole on.
+class Late final : public SourceWrapper {
+ public:
+  using SourceWrapper::SourceWrapper;
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    ++looks;
+    return SourceWrapper::Partitions(looks < shown_from ? "c" : collection + " later");
+  }
+  int looks = 0;
+  int shown_from = 3;
+};
+
+TEST_F(VerifyTest, ADocumentThatIsInTheSourceByNowIsNotDeleted) {
+  MemorySource both(10);
+  MemorySource target(7);
+  Fill(both, 0, 50);
+  Fill(target, 0, 51);
+  for (int i = 0; i < 51; ++i) {
+    both.Add("c later", {.id = Id(i), .body = "{\"n\":" + std::to_string(i) + "}"});
+  }
+  Late source(both);
+  const VerifyOptions options{.checksums = true, .delete_extra = [](const Batch& /*extra*/) {
+                                ADD_FAILURE() << "nothing is extra";
+                                return Status();
+                              }};
+  const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
+  ASSERT_TRUE(report) << report.error().ToString();
+  EXPECT_FALSE(report->Equal());
+  EXPECT_EQ(source.looks, 3);
+}
+
+TEST_F(VerifyTest, NothingIsDeletedByAComparisonThatCannotTell) {
+  const VerifyOptions options{.checksums = true, .delete_extra = [](const Batch& /*extra*/) {
+                                ADD_FAILURE() << "it cannot be known to be extra";
+                                return Status();
+                              }};
+  const auto code = [&](MemorySource& source, MemorySource& target) {
+    const auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
+    EXPECT_FALSE(report);
+    return report ? Code::kInvalid : report.error().code;
+  };
+  MemorySource target(7);
+  Fill(target, 0, 20);
+  MemorySource unreadable(10);
+  Fill(unreadable, 0, 19);
+  unreadable.Add("c", {.id = Id(19), .body = "", .defect = "no JSON"});
+  EXPECT_EQ(code(unreadable, target), Code::kIncompatible);
+  MemorySource without_ids(10);
+  Fill(without_ids, 0, 19, false);
+  EXPECT_EQ(code(without_ids, target), Code::kIncompatible);
+  MemorySource small(10);
+  Fill(small, 0, 9);
+  EXPECT_EQ(code(small, target), Code::kConflict);
 }
 
 TEST_F(VerifyTest, WhatChangedSinceIsReadAgain) {

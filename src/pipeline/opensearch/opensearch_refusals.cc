@@ -17,7 +17,7 @@ std::optional<Error> SeveralTypes(const std::string& place, const std::string& i
   for (const auto& one : types) names += (names.empty() ? "" : ", ") + one.type;
   return Error{Code::kIncompatible,
                place + ": index " + index + " has documents of the types " + names,
-               "take a snapshot and migrate that type by type, with type=NAME in its URL, or "
+               "take a snapshot and migrate that, with type=NAME or type_field=NAME in its URL, or "
                "leave it out with --exclude " +
                    index};
 }

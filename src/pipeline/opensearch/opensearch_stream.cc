@@ -93,10 +93,14 @@ Result<std::vector<Refused>> OpenSearchStream::Write(OpenSearchBulk& bulk, const
 
 Status OpenSearchStream::SettleCreated(const OpenSearchBulk& bulk, const Batch& batch,
                                        const Patience& patience, std::vector<Refused>& refused) {
+  // First: another list gives every index another age, if an old one has been deleted.
+  if (std::any_of(bulk.created().begin(), bulk.created().end(),
+                  [&](const auto& one) { return AgeOf(one.index) == indices_.size(); })) {
+    MUSTER_TRY(AskForIndices(patience));
+  }
   std::map<size_t, size_t> ages;
   std::map<size_t, const OpenSearchBulk::Created*> created;
   for (const OpenSearchBulk::Created& one : bulk.created()) {
-    if (AgeOf(one.index) == indices_.size()) MUSTER_TRY(AskForIndices(patience));
     const size_t age = AgeOf(one.index);
     if (age == indices_.size()) {
       return Error{Code::kUnavailable, client_.Place() + " does not list index " + one.index +

@@ -25,7 +25,19 @@ std::vector<std::string> TypesOf(const SnapshotIndex& index) {
   return types;
 }
 
-Json MetadataOf(const Snapshot& snapshot, const SnapshotIndex& index, const std::string& wanted) {
+std::string TypeWithField(const SnapshotIndex& index, const std::string& field) {
+  for (const Json& mapping : index.mappings) {
+    if (!mapping.is_object()) continue;
+    for (const auto& [type, fields] : mapping.items()) {
+      if (MemberIn(fields, "properties").contains(field)) return type;
+    }
+  }
+  return "";
+}
+
+Json MetadataOf(const Snapshot& snapshot, const SnapshotIndex& index,
+                const SnapshotChoice& choice) {
+  const std::string& wanted = choice.type;
   Json metadata{{"settings", index.settings},
                 {"aliases", index.aliases},
                 {"cluster_version", VersionOf(snapshot)}};
@@ -37,6 +49,9 @@ Json MetadataOf(const Snapshot& snapshot, const SnapshotIndex& index, const std:
       const bool is_wanted = type != "_default_" && (wanted.empty() || wanted == type);
       if (!is_wanted || !fields.is_object()) continue;
       by_type ? void(mappings[type] = fields) : mappings.merge_patch(fields);
+      if (by_type && !choice.type_field.empty()) {
+        mappings[type]["properties"][choice.type_field] = {{"type", "keyword"}};
+      }
     }
   }
   return metadata;

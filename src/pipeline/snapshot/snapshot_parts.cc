@@ -16,6 +16,37 @@ std::string WhyLeftOut(const lucene::SnapshotIndex& index) {
   return index.IsHidden() ? kLeftOutIfHidden : "";
 }
 
+bool HasTypeField(const lucene::SnapshotIndex& index, const SnapshotChoice& choice) {
+  return !choice.type_field.empty() && TypesOf(index).size() > 1;
+}
+
+Status CheckReadable(const std::string& place, const lucene::SnapshotIndex& index,
+                     const SnapshotChoice& choice) {
+  const std::string which = place + ": index " + index.name;
+  if (!index.refusal.empty()) {
+    return Error{Code::kIncompatible, which + ": " + index.refusal,
+                 "leave it out with --exclude, and read it from a running cluster instead"};
+  }
+  const std::vector<std::string> types = TypesOf(index);
+  if (HasTypeField(index, choice)) {
+    const std::string type = TypeWithField(index, choice.type_field);
+    if (type.empty()) return {};
+    return Error{Code::kIncompatible,
+                 which + ": type " + type + " has a field '" + choice.type_field + "' already",
+                 "choose another name with type_field=NAME"};
+  }
+  const bool is_there = choice.type.empty()
+                            ? types.size() < 2
+                            : std::find(types.begin(), types.end(), choice.type) != types.end();
+  if (is_there) return {};
+  std::string all;
+  for (const std::string& type : types) all += (all.empty() ? "" : ", ") + type;
+  return Error{Code::kIncompatible, which + " has documents of the types " + all,
+               "documents of two types may have the same id: choose one type with type=NAME, each "
+               "with a target of its own, or put the type into a field and before the id with "
+               "type_field=NAME"};
+}
+
 Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,
                   const SnapshotChoice& choice) {
   const KeptSource kept = KeptSourceOf(index);

@@ -12,6 +12,13 @@ namespace muster::pipeline {
 // Why an index of a snapshot is not migrated unless the source's URL names it; empty: it is.
 std::string WhyLeftOut(const lucene::SnapshotIndex& index);
 
+// Whether the documents of an index get their type as a field: not if there is a single one.
+bool HasTypeField(const lucene::SnapshotIndex& index, const SnapshotChoice& choice);
+
+// kIncompatible: the files of an index cannot be read, or not with this choice of types.
+Status CheckReadable(const std::string& place, const lucene::SnapshotIndex& index,
+                     const SnapshotChoice& choice);
+
 // kIncompatible: by its mapping, an index keeps no _source or not all of it, and the source's URL
 // does not say what to do. Documents would be lost, or lose fields, without a word.
 Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,

@@ -114,6 +114,7 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
   } else if (!IsJsonObject(document.body)) {
     document.defect = "its _source is not JSON (but SMILE, CBOR or YAML)";
   }
+  if (!choice_.type_field.empty()) type_field_.Apply(found_.type, document);
   return document;
 }
 

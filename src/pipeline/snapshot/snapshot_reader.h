@@ -9,6 +9,7 @@
 #include "lucene/lucene.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
+#include "pipeline/snapshot/type_field.h"
 
 namespace muster::pipeline {
 
@@ -31,6 +32,7 @@ Result<uint64_t> SnapshotNumber(const std::string& position, uint64_t if_empty);
 // Which documents to read.
 struct SnapshotChoice {
   std::string type;              // only those of this type; empty: all
+  std::string type_field;        // not empty: the field that takes the type
   bool recovery_source = false;  // use the copy kept for recovery, where there is one
   bool pruned_source = false;    // a _source without some fields will do
   bool is_pruned = false;        // by the mapping, _source lacks fields
@@ -48,13 +50,14 @@ class SnapshotReader final : public Reader {
 
  private:
   SnapshotReader(std::vector<SnapshotLeg> legs, SnapshotChoice choice)
-      : legs_(std::move(legs)), choice_(std::move(choice)) {}
+      : legs_(std::move(legs)), choice_(std::move(choice)), type_field_(choice_.type_field) {}
   Status OpenLegAt(uint64_t position);
   bool IsChosen() const;
   Document DocumentOf(const SnapshotLeg& leg);
 
   const std::vector<SnapshotLeg> legs_;
   const SnapshotChoice choice_;
+  TypeField type_field_;
   size_t leg_ = 0;
   uint64_t base_ = 0;  // the first position of the leg
   std::optional<lucene::ShardReader> shard_;

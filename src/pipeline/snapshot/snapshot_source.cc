@@ -74,8 +74,8 @@ class SnapshotSource : public Source {
       }
       if (pattern_.IsAll() && !WhyLeftOut(*index).empty()) continue;
       collections.push_back(
-          {.name = name, .metadata = ToJsonText(MetadataOf(snapshot_, *index, documents_.type))});
-      const Status readable = CheckReadable(*index);
+          {.name = name, .metadata = ToJsonText(MetadataOf(snapshot_, *index, documents_))});
+      const Status readable = CheckReadable(repository_.name(), *index, documents_);
       const Status whole = readable ? CheckWhole(repository_.name(), *index, documents_) : readable;
       if (!whole) collections.back().refusal = whole.error();
     }
@@ -148,6 +148,7 @@ class SnapshotSource : public Source {
     MUSTER_ASSIGN(const SnapshotIndex index, ReadIndex(IndexOf(partition)));
     SnapshotChoice choice = documents_;
     choice.is_pruned = KeptSourceOf(index) == KeptSource::kPruned;
+    if (!HasTypeField(index, choice)) choice.type_field.clear();
     return SnapshotReader::Open(std::move(legs), partition, position, std::move(choice));
   }
 
@@ -208,10 +209,10 @@ class SnapshotSource : public Source {
     for (const std::string& backing : indices) {
       const auto index = repository_.ReadIndex(snapshot_, backing);
       if (!index) return refuse(index.error()), stream;
-      const Status readable = CheckReadable(*index);
+      const Status readable = CheckReadable(repository_.name(), *index, documents_);
       const Status whole = readable ? CheckWhole(repository_.name(), *index, documents_) : readable;
       if (!whole) return refuse(whole.error()), stream;
-      Json metadata = MetadataOf(snapshot_, *index, documents_.type);
+      Json metadata = MetadataOf(snapshot_, *index, documents_);
       metadata::AddStreamTemplates(templates, name, metadata);
       stream.metadata = ToJsonText(metadata);
     }
@@ -258,29 +259,8 @@ class SnapshotSource : public Source {
   // An index whose documents can be read.
   Result<SnapshotIndex> ReadIndex(const std::string& name) {
     MUSTER_ASSIGN(SnapshotIndex index, repository_.ReadIndex(snapshot_, name));
-    MUSTER_TRY(CheckReadable(index));
+    MUSTER_TRY(CheckReadable(repository_.name(), index, documents_));
     return index;
-  }
-
-  Status CheckReadable(const SnapshotIndex& index) const {
-    if (!index.refusal.empty()) {
-      return Error{Code::kIncompatible,
-                   repository_.name() + ": index " + index.name + ": " + index.refusal,
-                   "leave it out with --exclude, and read it from a running cluster instead"};
-    }
-    const std::vector<std::string> types = TypesOf(index);
-    const std::string& wanted = documents_.type;
-    if (wanted.empty() ? types.size() > 1
-                       : std::find(types.begin(), types.end(), wanted) == types.end()) {
-      std::string all;
-      for (const std::string& type : types) all += (all.empty() ? "" : ", ") + type;
-      return Error{
-          Code::kIncompatible,
-          repository_.name() + ": index " + index.name + " has documents of the types " + all,
-          "choose one with type=NAME: documents of two types may have the same id, so "
-          "each type needs a target of its own"};
-    }
-    return {};
   }
 
   // Identifies what is read, so that it is not confused with anything else.
@@ -295,8 +275,13 @@ class SnapshotSource : public Source {
         std::find(since_->indices.begin(), since_->indices.end(), name) == since_->indices.end()) {
       return std::nullopt;
     }
-    MUSTER_ASSIGN(SnapshotIndex index, repository_.ReadIndex(*since_, name));
-    return index;
+    MUSTER_ASSIGN(SnapshotIndex former, repository_.ReadIndex(*since_, name));
+    MUSTER_ASSIGN(const SnapshotIndex index, repository_.ReadIndex(snapshot_, name));
+    if (HasTypeField(former, documents_) == HasTypeField(index, documents_)) return former;
+    return Error{Code::kIncompatible,
+                 repository_.name() + ": index " + name + " had one type in one snapshot and has " +
+                     "several in the other, so with type_field its documents have other ids",
+                 "migrate it again as a whole, without since=NAME, into an empty target"};
   }
 
   Result<std::shared_ptr<const ShardDirectory>> ReadShard(const Snapshot& snapshot,
@@ -390,6 +375,7 @@ Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
                       .since = std::move(since),
                       .indices = url.fragment,
                       .documents = {.type = url.Param("type").value_or(""),
+                                    .type_field = url.Param("type_field").value_or(""),
                                     .recovery_source = url.Param("recovery_source") == "true",
                                     .pruned_source = url.Param("pruned_source") == "true"}};
   return std::make_unique<SnapshotSource>(std::move(repository), std::move(selection));

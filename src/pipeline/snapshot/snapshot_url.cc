@@ -4,6 +4,7 @@
 #include <string>
 
 #include "net/s3.h"
+#include "pipeline/snapshot/type_field.h"
 
 namespace muster::pipeline {
 
@@ -20,7 +21,8 @@ Result<std::unique_ptr<lucene::Blobs>> OpenSnapshotBlobs(const Url& url, Env& en
 }
 
 Status CheckSnapshotParameters(const Url& url) {
-  std::set<std::string> known = {"snapshot", "since", "type", "recovery_source", "pruned_source"};
+  std::set<std::string> known = {"snapshot",   "since",           "type",
+                                 "type_field", "recovery_source", "pruned_source"};
   if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
   for (const auto& [name, value] : url.query) {
     if (!known.contains(name)) {
@@ -34,7 +36,13 @@ Status CheckSnapshotParameters(const Url& url) {
       return Error{Code::kInvalid, name + "=" + value + " is neither true nor false"};
     }
   }
-  return {};
+  const auto type_field = url.Param("type_field");
+  if (type_field && url.Param("type")) {
+    return Error{Code::kInvalid, "the URL has both type and type_field",
+                 "type=NAME reads one type; type_field=NAME reads all of them, each document with "
+                 "its type in that field"};
+  }
+  return type_field ? TypeField::Check(*type_field) : Status();
 }
 
 }  // namespace muster::pipeline
