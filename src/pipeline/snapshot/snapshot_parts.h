@@ -9,8 +9,8 @@
 
 namespace muster::pipeline {
 
-// Why an index of a snapshot is not migrated unless the source's URL names it; empty: it is.
-std::string WhyLeftOut(const lucene::SnapshotIndex& index);
+// Why an index of a snapshot is not migrated; empty: it is. `named`: the source's URL selects it.
+std::string WhyLeftOut(const lucene::SnapshotIndex& index, bool named);
 
 // kIncompatible: by its mapping, an index keeps no _source or not all of it, and the source's URL
 // does not say what to do. Documents would be lost, or lose fields, without a word.
