@@ -10,6 +10,17 @@ namespace {
 constexpr double kTwoTo63 = 9223372036854775808.0;
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
+// As a double, an integer beyond 2^53 would be rounded. `least` and `beyond` are the type's range.
+template <class T>
+std::partial_ordering OrderOf(T integer, double number, double least, double beyond) {
+  if (std::isnan(number)) return std::partial_ordering::unordered;
+  if (number >= beyond) return std::partial_ordering::less;
+  if (number < least) return std::partial_ordering::greater;
+  const double whole = std::trunc(number);
+  const std::partial_ordering order = integer <=> static_cast<T>(whole);
+  return order == 0 ? 0.0 <=> number - whole : order;
+}
+
 [[noreturn]] void ThrowNotANumber(const Json& json) {
   throw Json::Exception(std::string("type must be number, but is ") + json.type_name());
 }
@@ -76,7 +87,12 @@ int64_t Json::GetInteger(int64_t least, int64_t most) const {
 
 std::partial_ordering Json::Order(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() <=> b.GetDouble();
+    if (a.is_number_float() && b.is_number_float()) return a.float_ <=> b.float_;
+    if (a.is_number_float()) return 0 <=> Order(b, a);
+    if (b.is_number_float()) {
+      return a.type_ == Type::kUnsigned ? OrderOf(a.unsigned_, b.float_, 0, kTwoTo64)
+                                        : OrderOf(a.integer_, b.float_, -kTwoTo63, kTwoTo63);
+    }
     const bool a_is_negative = a.type_ == Type::kInteger && a.integer_ < 0;
     const bool b_is_negative = b.type_ == Type::kInteger && b.integer_ < 0;
     if (a_is_negative != b_is_negative) return b_is_negative <=> a_is_negative;
@@ -88,7 +104,7 @@ std::partial_ordering Json::Order(const Json& a, const Json& b) {
 
 bool Json::Equal(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_number_float() || b.is_number_float()) return a.GetDouble() == b.GetDouble();
+    if (a.is_number_float() || b.is_number_float()) return Order(a, b) == 0;
     // The bits are equal; what differs is whether the top bit is a sign.
     return a.integer_ == b.integer_ && (a.type_ == b.type_ || a.integer_ >= 0);
   }

@@ -78,6 +78,21 @@ TEST(JsonValueTest, NumbersAreComparedByTheirValue) {
   EXPECT_NE(Json::parse(R"({"a":1,"b":2})"), Json::parse(R"({"b":2,"a":1})"));
 }
 
+TEST(JsonValueTest, IntegersAndFloatsAreComparedExactly) {
+  const Json above = Json::parse("9007199254740993");
+  EXPECT_GT(above, Json(9007199254740992.0));
+  EXPECT_LT(Json(9007199254740992.0), above);
+  EXPECT_NE(above, Json(9007199254740992.0));
+  EXPECT_EQ(Json::parse("9007199254740992"), Json(9007199254740992.0));
+  EXPECT_LT(Json::parse("18446744073709551615"), Json(18446744073709551616.0));
+  EXPECT_GT(Json::parse("18446744073709551615"), Json(18446744073709549568.0));
+  EXPECT_LT(Json::parse("9223372036854775807"), Json(9223372036854775808.0));
+  EXPECT_EQ(Json::parse("-9223372036854775808"), Json(-9223372036854775808.0));
+  EXPECT_GT(Json::parse("-9223372036854775808"), Json(-1e300));
+  EXPECT_LT(Json::parse("-1"), Json(-0.5));
+  EXPECT_GT(Json::parse("18446744073709551615"), Json(-0.5));
+}
+
 TEST(JsonValueTest, NumberThatDoesNotFitIsClamped) {
   EXPECT_EQ(Json(1e300).get<int64_t>(), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(Json(-1e300).get<int64_t>(), std::numeric_limits<int64_t>::min());

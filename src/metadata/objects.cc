@@ -89,6 +89,9 @@ std::vector<SourceObject> GlobalObjects(const Json& global, bool pipelines) {
   for (const std::string& name : TextsIn(global, "hidden")) {
     objects.push_back({{Kind::kIndex, name}, "it is hidden: name it in the source's URL"});
   }
+  for (const std::string& name : TextsIn(global, "stores")) {
+    objects.push_back({{Kind::kIndex, name}, "it is a Muster store"});
+  }
   AddPatterns(objects);
   return objects;
 }

@@ -22,14 +22,15 @@ TEST(MetadataObjects, AreReadFromTheSourcesGlobalMetadata) {
       "templates":{"t":{"index_patterns":["a*"],"settings":{"index":{"lifecycle":{"name":"p"}}}}},
       "index_templates":{"i":{"index_patterns":["b*"],"template":{"settings":{"index.lifecycle.name":"p"}}}},
       "policies":{"p":{"policy":{}}},"pipelines":{"x":{}},"data_streams":{"s":{"name":"s"}},
-      "hidden":["h"],"unreadable":{"component_templates":"not allowed"}})");
+      "hidden":["h"],"stores":["team_records-000001"],"unreadable":{"component_templates":"not allowed"}})");
   auto objects = Summary(GlobalObjects(global, false));
-  EXPECT_EQ(objects.size(), 6U);
+  EXPECT_EQ(objects.size(), 7U);
   EXPECT_EQ(objects["policy p"], R"({"policy":{},"index_patterns":["b*","a*"]})");
   EXPECT_EQ(objects["data_stream s"], R"({"name":"s"})");
   EXPECT_EQ(objects["component_template *"], "not allowed");
+  EXPECT_EQ(objects["index team_records-000001"], "it is a Muster store");
   EXPECT_NE(objects["index h"].find("hidden"), std::string::npos);
-  EXPECT_EQ(GlobalObjects(global, true).size(), 7U);
+  EXPECT_EQ(GlobalObjects(global, true).size(), 8U);
   EXPECT_TRUE(GlobalObjects(
                   Json::parse(R"({"templates":[],"index_templates":{"a":"b"},"hidden":{}})"), true)
                   .empty());

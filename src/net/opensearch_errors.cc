@@ -45,7 +45,9 @@ Error OpenSearchError(const OpenSearchRefusal& refusal, bool writes) {
   const std::string& type = refusal.type;
   const std::string said =
       type.empty() ? "status " + std::to_string(status) : type + ": " + refusal.reason;
-  if (type == "cluster_block_exception") return BlockError(refusal);
+  if (type == "cluster_block_exception" || type == "index_create_block_exception") {
+    return BlockError(refusal);
+  }
   if (type == "index_closed_exception") {
     return {writes ? Code::kReadOnly : Code::kUnavailable, "the index is closed: " + said,
             "open it (POST /INDEX/_open)"};

@@ -145,6 +145,13 @@ TEST_F(OpenSearchClientTest, ErrorsHaveTheServersReasonAndACode) {
             Code::kReadOnly);
   EXPECT_EQ(ErrorFor(429, R"({"error":{"type":"cluster_block_exception","reason":"r"}})").code,
             Code::kReadOnly);
+  EXPECT_EQ(ErrorFor(403, R"({"error":{"type":"index_create_block_exception","reason":"r"}})").code,
+            Code::kReadOnly);
+  for (const int status : {429, 503}) {
+    EXPECT_EQ(
+        ErrorFor(status, R"({"error":{"type":"circuit_breaking_exception","reason":"r"}})").code,
+        Code::kUnavailable);
+  }
   const std::string closed = R"({"error":{"type":"index_closed_exception","reason":"closed"}})";
   EXPECT_EQ(ErrorFor(400, closed).code, Code::kReadOnly);
   EXPECT_EQ(ErrorFor(400, closed, "GET").code, Code::kUnavailable);

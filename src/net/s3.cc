@@ -8,6 +8,7 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/backoff.h"
 #include "core/secrets.h"
@@ -79,6 +80,11 @@ std::string RegionOf(const S3Location& location) {
   return "us-east-1";
 }
 
+// Sent with status 400, as wrong requests are.
+bool HasExpired(std::string_view code) {
+  return code == "ExpiredToken" || code == "TokenRefreshRequired" || code == "InvalidToken";
+}
+
 bool IsTransient(const HttpResponse& response) {
   return response.status >= 500 || response.status == 429;
 }
@@ -135,6 +141,16 @@ Error S3Client::ErrorOf(const std::string& what, const HttpResponse& response) c
       .code = Code::kInvalid,
       .message = Redact(what + ": status " + std::to_string(response.status) +
                         (code.empty() ? "" : ", " + code) + (reason.empty() ? "" : ": " + reason))};
+  if (HasExpired(code)) {
+    error.code = Code::kPermission;
+    error.hint = "renew the credentials: those found have expired";
+    return error;
+  }
+  // A body that arrived too slowly, also with status 400.
+  if (code == "RequestTimeout") {
+    error.code = Code::kUnavailable;
+    return error;
+  }
   switch (response.status) {
     case 404:
       error.code = Code::kNotFound;
@@ -162,6 +178,7 @@ Result<HttpResponse> S3Client::Send(const std::string& method, const std::string
                                     size_t max_bytes, const std::string& body) {
   const std::string what = "s3://" + location_.bucket + "/" + key;
   Backoff backoff(env_, {}, {.first = kFirstPause});
+  bool renewed = false;
   for (int attempt = 1;; ++attempt) {
     HttpRequest request{.method = method,
                         .url = base_url_ + EncodePath(key) + (query.empty() ? "" : "?" + query),
@@ -177,6 +194,9 @@ Result<HttpResponse> S3Client::Send(const std::string& method, const std::string
     const Error error = response ? ErrorOf(what, *response) : response.error().Within(what);
     // Expired credentials may have been renewed.
     if (error.code == Code::kPermission) credentials_.Forget();
+    const bool expired =
+        response && HasExpired(Element(response->body, "Code").value_or(std::string_view()));
+    if (expired && !std::exchange(renewed, true)) continue;
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
     backoff.Pause();
   }

@@ -86,6 +86,17 @@ TEST_F(S3Test, RefusalsHaveTheServersReasonAndAreNotRetried) {
   EXPECT_EQ(server_->requests().size(), 1U);
 }
 
+TEST_F(S3Test, ExpiredCredentialsAreLookedUpAgainOnceAndAreNoWrongRequest) {
+  S3Client& client = Serve([](const HttpServerRequest&) {
+    return Answer(400, "<Error><Code>ExpiredToken</Code><Message>expired</Message></Error>");
+  });
+  const auto bytes = client.Read("x", 0, 2);
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, Code::kPermission);
+  EXPECT_NE(bytes.error().hint.find("renew"), std::string::npos) << bytes.error().hint;
+  EXPECT_EQ(server_->requests().size(), 2U);
+}
+
 TEST_F(S3Test, ListsAllPagesWithDecodedNames) {
   S3Client& client = Serve([](const HttpServerRequest& request) {
     if (request.target.find("continuation-token=next%2Bpage") == std::string::npos) {

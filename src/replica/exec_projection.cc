@@ -9,17 +9,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <map>
 #include <optional>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/process_group.h"
+#include "core/sha256.h"
 #include "events/events.h"
 
 namespace muster::replica {
 namespace {
 
 constexpr size_t kMaxLine = 1024 * 1024;
+constexpr size_t kMaxProgram = size_t{256} << 20;
 constexpr size_t kWindow = 64;  // events sent to a child ahead of its acknowledgements
 constexpr auto kFarewell = std::chrono::seconds(2);  // between closing its stdin and SIGKILL
 
@@ -225,25 +230,72 @@ class ExecProjection final : public Projection {
   ExecProjection(const ExecProjectionSpec& spec, Env& env) : spec_(spec), env_(env) {}
   const std::string& name() const override { return spec_.name; }
   Result<std::unique_ptr<Processor>> Build(const ReplicaPartition& partition) override {
+    MUSTER_TRY(CheckProgram());
     return std::make_unique<ExecProcessor>(spec_, partition, env_);
   }
-  std::string Definition() const override { return ToJsonText(Json{{"exec", spec_.command}}); }
+  std::string Definition() const override {
+    Json definition{{"exec", spec_.command}};
+    if (!spec_.program.empty()) {
+      definition["program"] = {{"file", spec_.program}, {"sha256", spec_.sha256}};
+    }
+    return ToJsonText(definition);
+  }
   Result<std::shared_ptr<Projection>> WithDefinition(const std::string& definition) const override {
     ExecProjectionSpec spec = spec_;
     JsonFields fields(Json::parse(definition, nullptr, /*throws=*/false));
     fields.Need("exec", spec.command);
+    std::map<std::string, std::string> program;
+    fields.Read("program", program);
     MUSTER_TRY(fields.Check("the definition of projection '" + spec_.name + "'"));
+    spec.program = program["file"];
+    spec.sha256 = program["sha256"];
     return NewExecProjection(spec, env_);
   }
   // The child's state is its own: all we can do is replay from the start.
   Status Clear(Transaction&, int) override { return {}; }
 
  private:
+  // Unlike statements, the program that a version was built with is not in the store: another one
+  // must not pass for it.
+  Status CheckProgram() const {
+    if (spec_.program.empty()) return {};
+    MUSTER_ASSIGN(const std::string content, ReadFile(spec_.program, kMaxProgram));
+    if (Sha256Hex(content) == spec_.sha256) return {};
+    return Error{Code::kConflict,
+                 "projection '" + spec_.name + "': " + spec_.program +
+                     " is not the program that this version was built with: 'muster replica adopt' "
+                     "takes it as it is now, and a rebuild then handles all events by it"};
+  }
+
   const ExecProjectionSpec spec_;
   Env& env_;
 };
 
+bool IsIn(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(file, failed)) return false;
+  const auto inside = std::filesystem::canonical(file, failed).parent_path();
+  if (failed) return false;
+  const auto outside = std::filesystem::canonical(folder, failed);
+  if (failed) return false;
+  return std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
+         outside.end();
+}
+
 }  // namespace
+
+Status FindProgram(const std::string& folder, ExecProjectionSpec& spec) {
+  for (const std::string& word : spec.command) {
+    // A bare command is looked up in PATH.
+    const bool is_bare = &word == spec.command.data() && word.find('/') == std::string::npos;
+    if (is_bare || !IsIn(folder.empty() ? "." : folder, word)) continue;
+    MUSTER_ASSIGN(const std::string content, ReadFile(word, kMaxProgram));
+    spec.program = word;
+    spec.sha256 = Sha256Hex(content);
+    return {};
+  }
+  return {};
+}
 
 Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec, Env& env) {
   if (spec.command.empty()) {

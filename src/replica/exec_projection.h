@@ -24,7 +24,17 @@ struct ExecProjectionSpec {
   std::string name;
   std::vector<std::string> command;
   milliseconds timeout{30'000};  // without a reply
+
+  // The file of the command that is the projection's own program, as the command names it, and the
+  // SHA-256 of its content: a part of the definition. Empty: it has none.
+  std::string program = {};
+  std::string sha256 = {};
 };
+
+// Sets the program: the first file that the command names and that is in `folder`, the
+// definition's. What is elsewhere, such as an interpreter, is the machine's. kInvalid: it cannot be
+// read.
+Status FindProgram(const std::string& folder, ExecProjectionSpec& spec);
 
 // `env` must outlive the projection.
 Result<std::shared_ptr<Projection>> NewExecProjection(const ExecProjectionSpec& spec, Env& env);

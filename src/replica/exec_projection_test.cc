@@ -48,6 +48,38 @@ TEST(ExecProjection, HandlesABatchOnceItsLastEventIsAcknowledged) {
   EXPECT_TRUE(Handle(kAcknowledgeAll, 2'000, milliseconds(60'000)));
 }
 
+TEST(ExecProjection, TheContentOfItsProgramIsPartOfItsDefinition) {
+  const testing::TemporaryFolder folder;
+  const testing::TemporaryFolder elsewhere;
+  folder.Write("mails.sh", "one");
+  elsewhere.Write("tool", "one");
+  const auto make = [&] {
+    ExecProjectionSpec spec{
+        .name = "mails",
+        .command = {"/bin/sh", elsewhere.At("tool"), folder.At("mails.sh"), "mails.db"}};
+    EXPECT_TRUE(FindProgram(folder.path(), spec));
+    EXPECT_EQ(spec.program, folder.At("mails.sh"));
+    return NewExecProjection(spec, RealEnv()).value();
+  };
+  const auto first = make();
+  elsewhere.Write("tool", "two");
+  EXPECT_EQ(make()->Definition(), first->Definition());
+  EXPECT_TRUE(first->Build({.key = 1, .total = 1}));
+  folder.Write("mails.sh", "two");
+  const auto second = make();
+  EXPECT_NE(second->Definition(), first->Definition());
+
+  // A version runs by the program that it was built with, or not at all.
+  const auto built = first->Build({.key = 1, .total = 1});
+  ASSERT_FALSE(built);
+  EXPECT_NE(built.error().message.find("is not the program that this version"), std::string::npos)
+      << built.error().message;
+  EXPECT_FALSE(second->WithDefinition(first->Definition()).value()->Build({.key = 1, .total = 1}));
+  EXPECT_TRUE(first->WithDefinition(second->Definition()).value()->Build({.key = 1, .total = 1}));
+  // That of an earlier release.
+  EXPECT_TRUE(first->WithDefinition(R"({"exec":["true"]})").value()->Build({.key = 1, .total = 1}));
+}
+
 TEST(ExecProjection, PassesThePartitionToTheChild) {
   EXPECT_TRUE(
       Handle("test \"$MUSTER_PROJECTION/$MUSTER_PARTITION_KEY/$MUSTER_TOTAL_PARTITIONS/"

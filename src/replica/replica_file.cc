@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -177,6 +178,10 @@ Result<std::shared_ptr<Projection>> ReadProjection(const YamlDocument& document,
     MUSTER_TRY(fields.Texts("exec", spec.command));
     MUSTER_TRY(fields.Timeout("timeout", spec.timeout));
     MUSTER_TRY(fields.NothingElse());
+    const auto folder = std::filesystem::path(document.origin).parent_path();
+    if (Status found = FindProgram(folder.string(), spec); !found) {
+      return document.At(*exec, found.error().message);
+    }
     auto made = NewExecProjection(spec, env);
     if (!made) return document.At(*exec, made.error().message);
     return made;

@@ -38,6 +38,7 @@ Code PgCodeOf(std::string_view sqlstate) {
       {"54", Code::kInvalid},         // a program limit, as the depth of JSON
       {"55P03", Code::kUnavailable},  // lock not available
       {"57", Code::kUnavailable},     // cancelled, shutting down, starting up
+      {"58", Code::kUnavailable},     // the server's system: I/O, files
       {"XX001", Code::kCorrupt},
       {"XX002", Code::kCorrupt},
   };
@@ -59,6 +60,7 @@ std::string PgHintFor(std::string_view sqlstate) {
   if (sqlstate == "57014") return "the server took too long: check its load and locks";
   if (sqlstate == "26000") return "connect directly, or to a pooler in session mode";
   if (sqlstate.starts_with("57P")) return "the server is starting or stopping: try again";
+  if (sqlstate.starts_with("58")) return "check the server's log and disks";
   if (sqlstate.starts_with("XX00"))
     return "check the server's log and disks, then restore a backup";
   return "";

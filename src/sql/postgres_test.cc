@@ -98,6 +98,9 @@ TEST(PgCodeOf, MapsSqlstatesToCodes) {
   EXPECT_EQ(PgCodeOf("57014"), Code::kUnavailable);
   EXPECT_EQ(PgCodeOf("57P03"), Code::kUnavailable);
   EXPECT_EQ(PgCodeOf("53300"), Code::kUnavailable);
+  for (const char* ours : {"53200", "53400", "57P01", "58000", "58030", "58P01"}) {
+    EXPECT_EQ(PgCodeOf(ours), Code::kUnavailable) << ours;
+  }
   EXPECT_EQ(PgCodeOf("40003"), Code::kUnknownOutcome);
   EXPECT_EQ(PgCodeOf("08007"), Code::kUnknownOutcome);
   EXPECT_EQ(PgCodeOf("25006"), Code::kReadOnly);

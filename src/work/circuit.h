@@ -11,6 +11,12 @@
 
 namespace muster::work {
 
+// Whether an error is about the source or the sink as a whole, not about an item's data: it is
+// away, full or read-only, or refuses this worker. Waiting for it counts as no attempt.
+inline bool IsOutage(const Error& error) {
+  return IsTransient(error.code) || error.code == Code::kPermission;
+}
+
 // Circuit breaker: whether a worker, with all its slots, makes any progress. What blocks all its
 // items is the fault of the source, the sink or the worker, not of the items. Thread-safe.
 class Circuit {

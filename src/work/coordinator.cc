@@ -12,6 +12,7 @@
 #include "work/records.h"
 #include "work/roster.h"
 #include "work/target_check.h"
+#include "work/whole_run.h"
 
 namespace muster::work {
 namespace {
@@ -73,7 +74,7 @@ class Joining {
 
  private:
   Result<std::optional<store::Change>> Create() {
-    MUSTER_ASSIGN(const int64_t start_ms, StartMs());
+    MUSTER_ASSIGN(const int64_t start_ms, NextStartMs(store_));
     const RunBody body{.incarnation = incarnation_,
                        .adopts = spec_.new_incarnation,
                        .source = spec_.source,
@@ -108,26 +109,12 @@ class Joining {
       MUSTER_ASSIGN(body.ready, IsWhole(store_, spec_.name, body.pages));
       if (!body.ready) MUSTER_TRY(BeginPreparation(store_, spec_.name, body.incarnation));
     }
-    MUSTER_ASSIGN(body.since_ms, StartMs());
+    MUSTER_ASSIGN(body.since_ms, NextStartMs(store_));
     body.finished = false;  // this incarnation decides what has been done
     body.incarnation = incarnation_;
     body.adopts = true;
     stored.body = body.ToJson();
     return store::Change::Put(std::move(stored), store::Due::Never());
-  }
-
-  // By the store's clock, but later than every run that the store has: that clock may have been set
-  // back, and earlier versions used the creators' clocks. What a run writes has to prevail over
-  // what earlier ones wrote of the same documents.
-  Result<int64_t> StartMs() const {
-    MUSTER_ASSIGN(const WallTime now, store_.Now());
-    int64_t start_ms = now.time_since_epoch().count();
-    for (store::RecordScan runs(store_, kRunKind, "");;) {
-      MUSTER_ASSIGN(const std::optional<store::Record> run, runs.Next());
-      if (!run) return start_ms;
-      const auto body = RunBody::FromJson(run->body);
-      if (body) start_ms = std::max(start_ms, body->since_ms + 1);
-    }
   }
 
   store::Store& store_;

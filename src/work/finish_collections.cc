@@ -68,11 +68,11 @@ Result<std::map<std::string, int64_t>> CountWritten(WorkCoordinator& coordinator
 // Of collections that share a target, none may have replaced documents of another.
 Status CheckMerges(WorkCoordinator& coordinator, const pipeline::Pipeline& pipeline,
                    const std::set<std::string>& collections) {
-  const auto merged =
-      pipeline::MergedCollections(pipeline, {collections.begin(), collections.end()});
+  MUSTER_ASSIGN(const auto merged,
+                pipeline::MergedCollections(pipeline, {collections.begin(), collections.end()}));
   if (merged.empty()) return {};
   MUSTER_ASSIGN(auto by_collection, CountWritten(coordinator));
-  for (const auto& [place, ones] : merged) {
+  for (const auto& [target, ones] : merged) {
     int64_t written = 0;
     for (const std::string& one : ones) written += by_collection[one];
     MUSTER_TRY(pipeline::CheckMerged(pipeline, ones, written));

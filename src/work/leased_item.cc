@@ -107,7 +107,7 @@ Status LeasedItem::Fail(const Error& error, milliseconds delay,
   if (failed.size() < 2 && std::find(failed.begin(), failed.end(), worker) == failed.end()) {
     failed.push_back(worker);
   }
-  const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
+  const bool outside = IsOutage(error) && !PLANTED_BUG(outages_are_the_items_fault);
   if (blame && outside) ++body_.failures;
   // A holder that lives to report an outage proves that the item does not kill its holders: earlier
   // claims that ended silently, such as leases lost to a jump of the store's clock, are not the

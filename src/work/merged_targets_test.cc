@@ -17,10 +17,12 @@ class OneTarget final : public pipeline::SinkWrapper {
  public:
   using SinkWrapper::SinkWrapper;
   bool ReplacesById(const pipeline::Collection&) const override { return true; }
-  std::string Place(const std::string&) const override { return "all"; }
+  std::string Place(const std::string& name) const override { return id.empty() ? "all" : name; }
+  Result<std::string> TableId(const std::string&) override { return id; }
   Result<std::optional<int64_t>> CountDocuments(const std::string&) override { return count; }
 
   std::optional<int64_t> count;
+  std::string id;  // not empty: the target's names differ, as those of an alias and its index
 };
 
 // The second partition of a collection writes documents of the first again.
@@ -82,6 +84,24 @@ TEST_F(MergedTargetsTest, DocumentsThatAreWrittenAgainAreOneDocument) {
   // A sink that cannot count.
   sink_.count.reset();
   EXPECT_TRUE(Standalone());
+}
+
+TEST_F(MergedTargetsTest, AnAliasAndItsIndexAreOneTarget) {
+  sink_.id = "cluster/uuid";
+  sink_.count = 59;
+  for (const auto& error : {Standalone().error(), Shared().error()}) {
+    EXPECT_EQ(error.code, Code::kCorrupt);
+    EXPECT_NE(error.message.find("has 59 documents, but 60 were written to it from a, b"),
+              std::string::npos)
+        << error.message;
+  }
+  pipeline_.options.merge = false;
+  for (const auto& error : {Standalone().error(), Shared().error()}) {
+    EXPECT_EQ(error.code, Code::kConflict);
+    EXPECT_NE(error.message.find("a and b both go to b: in the target, a is another name"),
+              std::string::npos)
+        << error.message;
+  }
 }
 
 TEST_F(MergedTargetsTest, ATargetOfOneCollectionIsNotCounted) {

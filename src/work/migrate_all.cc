@@ -202,7 +202,8 @@ class StandaloneMigration {
   Status CheckMerges(const std::vector<Collection>& collections) {
     std::vector<std::string> names;
     for (const Collection& one : collections) names.push_back(one.name);
-    for (const auto& [place, ones] : pipeline::MergedCollections(pipeline_, names)) {
+    MUSTER_ASSIGN(const auto merged, pipeline::MergedCollections(pipeline_, names));
+    for (const auto& [target, ones] : merged) {
       int64_t written = 0;
       for (const std::string& one : ones) written += observer_.WrittenOnce(one);
       MUSTER_TRY(pipeline::CheckMerged(pipeline_, ones, written));

@@ -217,14 +217,13 @@ class ItemMigration {
     return error.code == Code::kInvalid || error.code == Code::kCorrupt;
   }
 
-  // A transient failure is the item's fault only if others succeed meanwhile. Anything else is, as
-  // far as we know: a missing table, a missing permission. But it may block all items, so the
-  // worker tries them slowly.
+  // An outage is the item's fault only if others succeed meanwhile. Anything else is, as far as we
+  // know: a missing table, say. But it may block all items, so the worker tries them slowly.
   bool ToBlame(const Error& error) {
     if (AboutData(error)) return true;
     const bool alone = coordinator_.circuit().Failed(item_.name(), error);
     if (IsOutOfDescriptors(error)) return false;
-    return alone || !IsTransient(error.code) || PLANTED_BUG(outages_are_the_items_fault);
+    return alone || !IsOutage(error) || PLANTED_BUG(outages_are_the_items_fault);
   }
 
   // The sink refuses our writes. If the item has another holder, or another incarnation has begun,
@@ -251,7 +250,7 @@ class ItemMigration {
   }
 
   Result<ShardOutcome> Failed(const Error& error, bool blame) {
-    const bool outside = IsTransient(error.code) && !PLANTED_BUG(outages_are_the_items_fault);
+    const bool outside = IsOutage(error) && !PLANTED_BUG(outages_are_the_items_fault);
     const int tries = outside ? item_.failures() + 1 : item_.attempt();
     // What this worker cannot reach, another may.
     const bool enough =

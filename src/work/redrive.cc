@@ -107,15 +107,17 @@ class Redrive {
   // Documents of several targets must not replace each other. Where a run went, letters may follow.
   Status CheckPlaces() {
     if (request_.merge) return {};
-    std::map<std::string, std::string> targets;  // by place
+    std::map<std::string, std::string> targets;  // by TargetKey
+    std::set<std::string> known;
     for (const auto& [group, letters] : steps_->left()) {
       if (steps_->Of(group).in_run) continue;
       const RedrivePlan plan(*transforms_, group);
       for (const pipeline::LetterPlace& letter : letters) {
         MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = letter.collection}));
-        if (!sink_->ReplacesById(target)) continue;
+        if (!sink_->ReplacesById(target) || !known.insert(target.name).second) continue;
         const std::string place = sink_->Place(target.name);
-        const std::string& first = targets.emplace(place, target.name).first->second;
+        MUSTER_ASSIGN(const std::string key, pipeline::TargetKey(*sink_, target.name));
+        const std::string& first = targets.emplace(key, target.name).first->second;
         if (first == target.name) continue;
         return Error{Code::kConflict,
                      "letters for " + first + " and " + target.name + " would both go to " + place +

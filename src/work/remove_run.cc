@@ -145,7 +145,7 @@ Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool fo
   Removal removal(store, run, force);
   MUSTER_ASSIGN(const RunBody body, removal.Begin());
   MUSTER_ASSIGN(RunRemoval removed, removal.Remove());
-  const int64_t now_ms = env.WallNow().time_since_epoch().count();
+  MUSTER_ASSIGN(const int64_t start_ms, NextStartMs(store));
   RunBody fresh;
   fresh.incarnation = env.NewId();
   fresh.source = body.source;
@@ -153,10 +153,9 @@ Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool fo
   fresh.transforms = body.transforms;
   fresh.selection = body.selection;
   fresh.max_failures = body.max_failures;
-  fresh.created_ms = now_ms;
-  // Later than all before: sinks with versions of documents go by it.
-  fresh.since_ms = std::max(body.since_ms + 1, now_ms);
-  fresh.begun_ms = fresh.since_ms;
+  fresh.created_ms = start_ms;
+  fresh.since_ms = start_ms;
+  fresh.begun_ms = start_ms;
   MUSTER_TRY(BeginPreparation(store, run, body.incarnation));
   MUSTER_TRY(Replace(store, run, fresh, body.incarnation));
   return removed;

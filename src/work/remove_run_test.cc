@@ -58,7 +58,13 @@ class HookedStore final : public store::StoreWrapper {
     return inner().Write(changes);
   }
 
+  Result<WallTime> Now() override {
+    MUSTER_ASSIGN(const WallTime now, inner().Now());
+    return now + ahead;
+  }
+
   std::function<void(const store::Change& first)> before_write = {};
+  milliseconds ahead{0};
 };
 
 class RemoveRunTest : public ::testing::Test {
@@ -232,6 +238,22 @@ TEST_F(RemoveRunTest, AResetRunStartsAnew) {
   const auto refused = Run("run");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().hint.find("to start over"), std::string::npos);
+}
+
+// This machine's clock may be behind those of others.
+TEST_F(RemoveRunTest, AResetRunStartsByTheStoresClockAndLaterThanEveryOther) {
+  ASSERT_TRUE(Run("run"));
+  ASSERT_TRUE(Run("other"));
+  const auto start_of = [&](const std::string& run) {
+    return RunBody::FromJson(store_->Get(kRunKind, run).value()->body).value().since_ms;
+  };
+  HookedStore ahead(*store_);
+  ahead.ahead = 1h;
+  ASSERT_TRUE(ResetRun(ahead, "other", false, RealEnv()));
+  const WallTime soon = RealEnv().WallNow() + 50min;
+  EXPECT_GT(start_of("other"), soon.time_since_epoch().count());
+  ASSERT_TRUE(ResetRun(*store_, "run", false, RealEnv()));
+  EXPECT_GT(start_of("run"), start_of("other"));
 }
 
 TEST_F(RemoveRunTest, ARunThatCannotBeReadCanBeDeletedButNotReset) {

@@ -65,7 +65,9 @@ class Slot {
       if (*prepared) prepare_waits_.clear();
       return {};
     }
-    if (!IsTransient(prepared.error().code)) return prepared.error();
+    const bool outage =
+        was_prepared_ && prepared.error().party != Party::kNone && IsOutage(prepared.error());
+    if (!IsTransient(prepared.error().code) && !outage) return prepared.error();
     if (!was_prepared_ && ++failures_ >= coordinator_.terms().max_attempts) return prepared.error();
     prepare_waits_ = WhatIsWaitedFor(prepared.error());
     Pause("could not prepare the run; retrying", prepared.error());

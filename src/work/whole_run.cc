@@ -39,6 +39,17 @@ Result<std::vector<store::Change>> SomeToRemove(store::Store& store, const std::
 
 }  // namespace
 
+Result<int64_t> NextStartMs(store::Store& store) {
+  MUSTER_ASSIGN(const WallTime now, store.Now());
+  int64_t start_ms = now.time_since_epoch().count();
+  for (store::RecordScan runs(store, kRunKind, "");;) {
+    MUSTER_ASSIGN(const std::optional<store::Record> run, runs.Next());
+    if (!run) return start_ms;
+    const auto body = RunBody::FromJson(run->body);
+    if (body) start_ms = std::max(start_ms, body->since_ms + 1);
+  }
+}
+
 Status CreateRun(store::Store& store, const RunSpec& run, const WorkTerms& terms, Env& env) {
   MUSTER_TRY(WorkCoordinator::Join(store, env, run, terms, "creator"));
   return {};

@@ -14,6 +14,11 @@ namespace muster::work {
 // Creates the run's records unless they exist, without taking part in it.
 Status CreateRun(store::Store& store, const RunSpec& run, const WorkTerms& terms, Env& env);
 
+// The start of a run that begins now: by the store's clock, but later than every run that the store
+// has. That clock may have been set back, and earlier versions used the creators' clocks. What a
+// run writes has to prevail over what earlier ones wrote of the same documents.
+Result<int64_t> NextStartMs(store::Store& store);
+
 // The items of a finished run in the order of the source: each is followed by the parts that were
 // split off from it. kIncompatible: one is missing or not done.
 Result<std::vector<ItemInfo>> ItemsInOrder(store::Store& store, const std::string& run);

@@ -531,7 +531,8 @@ TEST_F(WorkerTest, OutageOfTheSinkIsAwaitedAndBlamesNoItem) {
 }
 
 TEST_F(WorkerTest, OutageDuringWorkQuarantinesNothing) {
-  for (const Code code : {Code::kUnavailable, Code::kUnknownOutcome, Code::kFull}) {
+  for (const Code code : {Code::kUnavailable, Code::kUnknownOutcome, Code::kFull, Code::kReadOnly,
+                          Code::kPermission}) {
     SCOPED_TRACE(CodeName(code));
     options_.run.name = "run-" + std::to_string(static_cast<int>(code));
     std::atomic<int> tries = 0;

@@ -54,13 +54,18 @@ Status CheckNotItself(const Pipeline& pipeline, const std::vector<Collection>& c
 
 }  // namespace
 
+Result<std::string> TargetKey(Sink& sink, const std::string& target) {
+  MUSTER_ASSIGN(std::string id, sink.TableId(target));
+  return id.empty() ? "place " + sink.Place(target) : "table " + id;
+}
+
 Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& collections) {
   struct Taken {
     std::string collection;
     std::string target;
   };
   MUSTER_TRY(CheckNotItself(pipeline, collections));
-  std::map<std::string, Taken> places;
+  std::map<std::string, Taken> taken;  // by TargetKey
   for (const Collection& collection : collections) {
     MUSTER_ASSIGN(const Collection renamed, pipeline.transforms.Target(collection));
     // Fail before writing anything if the sink will never accept a collection, because of its name,
@@ -68,14 +73,18 @@ Status CheckTargets(const Pipeline& pipeline, const std::vector<Collection>& col
     MUSTER_TRY(pipeline.sink.Prepare(renamed, /*evaluate=*/true));
     if (pipeline.options.merge) continue;
     const std::string place = pipeline.sink.Place(renamed.name);
-    const auto [other, is_first] = places.emplace(place, Taken{collection.name, renamed.name});
+    MUSTER_ASSIGN(const std::string key, TargetKey(pipeline.sink, renamed.name));
+    const auto [other, is_first] = taken.emplace(key, Taken{collection.name, renamed.name});
     if (is_first) continue;
     const bool same_name = other->second.target == renamed.name;
     if (same_name && !pipeline.sink.ReplacesById(renamed)) continue;
+    const std::string former = pipeline.sink.Place(other->second.target);
     return Error{Code::kConflict,
                  other->second.collection + " and " + collection.name + " both go to " + place +
-                     (same_name ? ", where documents with the same id replace each other"
-                                : ": this sink takes their names for the same"),
+                     (same_name         ? ", where documents with the same id replace each other"
+                      : former == place ? ": this sink takes their names for the same"
+                                        : ": in the target, " + former +
+                                              " is another name of the same table or index"),
                  "send each to its own target (rename_index), or use --merge if their ids "
                  "are different"};
   }
@@ -96,14 +105,17 @@ Status CheckCount(Source& source, const std::string& collection,
                "what differs"};
 }
 
-std::map<std::string, std::vector<std::string>> MergedCollections(
+Result<std::map<std::string, std::vector<std::string>>> MergedCollections(
     const Pipeline& pipeline, const std::vector<std::string>& collections) {
-  std::map<std::string, std::vector<std::string>> places;
+  std::map<std::string, std::vector<std::string>> targets;
+  if (collections.size() < 2) return targets;
   for (const std::string& one : collections) {
-    places[pipeline.sink.Place(pipeline.transforms.TargetName(one))].push_back(one);
+    MUSTER_ASSIGN(const std::string key,
+                  TargetKey(pipeline.sink, pipeline.transforms.TargetName(one)));
+    targets[key].push_back(one);
   }
-  std::erase_if(places, [](const auto& place) { return place.second.size() < 2; });
-  return places;
+  std::erase_if(targets, [](const auto& target) { return target.second.size() < 2; });
+  return targets;
 }
 
 Status CheckMerged(const Pipeline& pipeline, const std::vector<std::string>& collections,

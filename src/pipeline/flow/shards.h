@@ -33,8 +33,12 @@ Result<std::vector<TargetChange>> PrepareSelected(Pipeline& pipeline,
                                                   const std::vector<Collection>& collections,
                                                   bool evaluate);
 
-// The collections that share a target with others, by their place in the sink.
-std::map<std::string, std::vector<std::string>> MergedCollections(
+// Equal for all names of one target: of an alias and its index. A target that does not exist yet
+// has its place in the sink.
+Result<std::string> TargetKey(Sink& sink, const std::string& target);
+
+// The collections that share a target with others, by TargetKey.
+Result<std::map<std::string, std::vector<std::string>>> MergedCollections(
     const Pipeline& pipeline, const std::vector<std::string>& collections);
 
 // kCorrupt: the target that these collections share has fewer documents than were written to it, so

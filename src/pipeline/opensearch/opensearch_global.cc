@@ -4,6 +4,7 @@
 
 #include "core/json_fields.h"
 #include "pipeline/opensearch/opensearch_requests.h"
+#include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
 namespace {
@@ -32,12 +33,17 @@ class Collector {
     return {};
   }
 
-  // Hidden indices are read only by name. Old versions have none.
-  void AddHidden() {
-    const auto answer = AskForJson(
-        client_, env_, {.path = "/*/_settings/index.hidden?expand_wildcards=open,closed,hidden"});
+  // Hidden indices are read only by name, stores not at all. Old versions have neither.
+  void AddLeftOut() {
+    const auto answer = AskForJson(client_, env_,
+                                   {.path = "/*?expand_wildcards=open,closed,hidden&filter_path="
+                                            "*.settings.index.hidden,*.mappings._meta"});
     if (!answer || !answer->is_object()) return;
     for (const auto& [name, about] : answer->items()) {
+      if (IsOurStore(about)) {
+        metadata_["stores"].push_back(name);
+        continue;
+      }
       const Json& settings = MemberIn(MemberIn(about, "settings"), "index");
       if (!name.starts_with('.') && TextIn(settings, "hidden") == "true") {
         metadata_["hidden"].push_back(name);
@@ -81,7 +87,7 @@ Result<Json> GlobalMetadataOf(net::OpenSearchClient& client, Env& env,
   if (version.engine == "elasticsearch") {
     MUSTER_TRY(collector.AddMap("policies", "/_ilm/policy"));
   }
-  if (is_whole) collector.AddHidden();
+  if (is_whole) collector.AddLeftOut();
   return metadata;
 }
 

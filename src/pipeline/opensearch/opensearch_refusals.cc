@@ -47,7 +47,7 @@ Error IsPartial(const std::string& place, const std::string& index, const std::s
 }
 
 std::string WhyUnlisted(const std::string& index, const Json& metadata) {
-  if (IsOurStore(metadata)) return "a Muster store";
+  if (IsOurStore(metadata)) return kLeftOutAsStore;
   if (index.starts_with('.')) return kLeftOutForDot;
   const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
   return TextIn(settings, "hidden") == "true" ? kLeftOutIfHidden : "not listed; it may be new";

@@ -24,6 +24,12 @@ constexpr int64_t kPartitionBytes = int64_t{256} << 20;
 constexpr int64_t kMaxPartitions = 64;       // unless more are requested
 constexpr double kSamplePerPartition = 200;  // rows sampled to find where a partition ends
 
+constexpr const char* kColumnsOfTable =
+    "SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN"
+    " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname ="
+    " coalesce(nullif($1, ''), current_schema()) AND c.relname = $2 AND a.attnum > 0 AND NOT"
+    " a.attisdropped";
+
 struct Options {
   std::string schema;
   std::vector<std::string> key;
@@ -68,7 +74,8 @@ class PostgresSource final : public Source {
     if (!options_.query.empty() || !options_.fragment.empty()) return std::vector<LeftOut>();
     MUSTER_ASSIGN(const auto connection, snapshot_.OpenSession());
     MUSTER_ASSIGN(const auto names, AllNames(*connection));
-    return OwnTablesOf(names);
+    MUSTER_ASSIGN(const auto own, OwnTables(*connection, names));
+    return ReportOwnTables(own);
   }
 
   Result<std::optional<std::string>> TargetOf(const std::string& collection) override {
@@ -166,8 +173,23 @@ class PostgresSource final : public Source {
       return std::vector<std::string>{name.table};
     }
     MUSTER_ASSIGN(std::vector<std::string> names, AllNames(connection));
-    std::erase_if(names, IsOwnTable);
+    MUSTER_ASSIGN(const auto own, OwnTables(connection, names));
+    std::erase_if(names, [&](const std::string& name) { return own.contains(name); });
     return names;
+  }
+
+  Result<std::set<std::string>> OwnTables(sql::PgConnection& connection,
+                                          const std::vector<std::string>& names) const {
+    return OwnTablesAmong(names, [&](const std::string& name) -> Result<std::vector<std::string>> {
+      sql::PgParams params;
+      params.Text(options_.schema);
+      params.Text(name);
+      MUSTER_ASSIGN(const sql::PgResult rows,
+                    connection.Execute(sql::PgStatement{"", kColumnsOfTable, false}, params));
+      std::vector<std::string> columns;
+      for (int row = 0; row < rows.rows(); ++row) columns.emplace_back(rows.Text(row, 0));
+      return columns;
+    });
   }
 
   // Of the schema, with Muster's own.

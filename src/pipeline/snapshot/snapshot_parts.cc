@@ -11,7 +11,9 @@ using lucene::Repository;
 using lucene::Snapshot;
 using lucene::SnapshotState;
 
-std::string WhyLeftOut(const lucene::SnapshotIndex& index) {
+std::string WhyLeftOut(const lucene::SnapshotIndex& index, bool named) {
+  if (IsOurStore(index)) return kLeftOutAsStore;
+  if (named) return "";
   if (index.name.starts_with('.')) return kLeftOutForDot;
   return index.IsHidden() ? kLeftOutIfHidden : "";
 }

@@ -9,8 +9,8 @@
 
 namespace muster::pipeline {
 
-// Why an index of a snapshot is not migrated unless the source's URL names it; empty: it is.
-std::string WhyLeftOut(const lucene::SnapshotIndex& index);
+// Why an index of a snapshot is not migrated; empty: it is. `named`: the source's URL selects it.
+std::string WhyLeftOut(const lucene::SnapshotIndex& index, bool named);
 
 // Whether the documents of an index get their type as a field: not if there is a single one.
 bool HasTypeField(const lucene::SnapshotIndex& index, const SnapshotChoice& choice);

@@ -9,6 +9,7 @@
 #include "core/json_fields.h"
 #include "lucene/lucene.h"
 #include "metadata/metadata.h"
+#include "pipeline/flow/left_out.h"
 #include "pipeline/opensearch/data_streams.h"
 #include "pipeline/opensearch/index_pattern.h"
 #include "pipeline/snapshot/snapshot_metadata.h"
@@ -72,7 +73,7 @@ class SnapshotSource : public Source {
         collections.push_back({.name = name, .refusal = index.error()});
         continue;
       }
-      if (pattern_.IsAll() && !WhyLeftOut(*index).empty()) continue;
+      if (!WhyLeftOut(*index, !pattern_.IsAll()).empty()) continue;
       collections.push_back(
           {.name = name, .metadata = ToJsonText(MetadataOf(snapshot_, *index, documents_))});
       const Status readable = CheckReadable(repository_.name(), *index, documents_);
@@ -90,9 +91,9 @@ class SnapshotSource : public Source {
 
   Result<std::vector<LeftOut>> Unlisted() override {
     std::vector<LeftOut> left_out;
-    if (!pattern_.IsAll()) return left_out;
     MUSTER_ASSIGN(const BackingIndices streams, Streams());
     for (const std::string& name : snapshot_.indices) {
+      if (!pattern_.IsAll() && !pattern_.Names(name)) continue;
       const auto stream = streams.find(name);
       // Listed as what it is part of.
       if (stream != streams.end() && !stream->second.starts_with('.')) continue;
@@ -105,7 +106,7 @@ class SnapshotSource : public Source {
   Result<std::string> GlobalMetadata() override {
     MUSTER_ASSIGN(const Json global, repository_.ReadGlobalMetadata(snapshot_));
     Json metadata = GlobalMetadataOf(snapshot_, global);
-    MUSTER_TRY(AddHidden(metadata));
+    MUSTER_TRY(AddLeftOut(metadata));
     return ToJsonText(metadata);
   }
 
@@ -243,15 +244,16 @@ class SnapshotSource : public Source {
   // Why an index is not listed; empty: it is, or it cannot be read, which is said there.
   Result<std::string> Why(const std::string& name) const {
     const auto index = repository_.ReadIndex(snapshot_, name);
-    if (index) return WhyLeftOut(*index);
+    if (index) return WhyLeftOut(*index, !pattern_.IsAll());
     if (IsTransient(index.error().code)) return index.error();
-    return name.starts_with('.') ? index.error().message : std::string();
+    return pattern_.IsAll() && name.starts_with('.') ? index.error().message : std::string();
   }
 
-  Status AddHidden(Json& metadata) {
+  Status AddLeftOut(Json& metadata) {
     MUSTER_ASSIGN(const auto left_out, Unlisted());
     for (const LeftOut& one : left_out) {
-      if (!one.name.starts_with('.')) metadata["hidden"].push_back(one.name);
+      if (one.reason == kLeftOutIfHidden) metadata["hidden"].push_back(one.name);
+      if (one.reason == kLeftOutAsStore) metadata["stores"].push_back(one.name);
     }
     return {};
   }

@@ -17,6 +17,7 @@
 #include "muster/migrate.h"
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/shards.h"
+#include "pipeline/snapshot/snapshot_parts.h"
 #include "support/migrate.h"
 #include "support/temporary_folder.h"
 
@@ -168,6 +169,23 @@ TEST_F(SnapshotFixture, EveryDocumentIsUnchanged) {
     EXPECT_FALSE(expected.empty());
     EXPECT_EQ(found, expected) << snapshot << " " << index;
   }
+}
+
+TEST(LeftOutOfASnapshot, AStoreIsRecognizedByItsMappingAlsoIfItIsNamed) {
+  const Json store = Json::parse(R"([{"_doc":{"_meta":{"muster_schema":1}}}])");
+  const Json other = Json::parse(R"([{"_doc":{"_meta":{"owner":"shop"}}}])");
+  const auto why = [](const std::string& name, const Json& mappings, bool named) {
+    lucene::SnapshotIndex index;
+    index.name = name;
+    index.mappings = mappings;
+    return WhyLeftOut(index, named);
+  };
+  for (const bool named : {false, true}) {
+    EXPECT_EQ(why("team_records-000001", store, named), "a Muster store");
+    EXPECT_EQ(why("books", other, named), "");
+  }
+  EXPECT_NE(why(".books", other, false), "");
+  EXPECT_EQ(why(".books", other, true), "");
 }
 
 TEST_F(SnapshotFixture, AnIndexThatKeepsNoSourceIsRefusedByName) {

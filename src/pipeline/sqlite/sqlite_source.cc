@@ -48,7 +48,8 @@ class SqliteSource final : public Source {
     if (!table_.empty()) return std::vector<LeftOut>();
     MUSTER_ASSIGN(const auto db, Open());
     MUSTER_ASSIGN(const auto names, AllNames(*db));
-    return OwnTablesOf(names);
+    MUSTER_ASSIGN(const auto own, OwnTables(*db, names));
+    return ReportOwnTables(own);
   }
 
   // Table names are case-insensitive.
@@ -128,8 +129,20 @@ class SqliteSource final : public Source {
 
   Result<std::vector<std::string>> Names(sql::SqliteDb& db) const {
     MUSTER_ASSIGN(std::vector<std::string> names, AllNames(db));
-    if (table_.empty()) std::erase_if(names, IsOwnTable);
+    if (!table_.empty()) return names;
+    MUSTER_ASSIGN(const auto own, OwnTables(db, names));
+    std::erase_if(names, [&](const std::string& name) { return own.contains(name); });
     return names;
+  }
+
+  static Result<std::set<std::string>> OwnTables(sql::SqliteDb& db,
+                                                 const std::vector<std::string>& names) {
+    return OwnTablesAmong(names, [&](const std::string& name) -> Result<std::vector<std::string>> {
+      MUSTER_ASSIGN(const sql::SqliteTable table, sql::DescribeSqliteTable(db, name));
+      std::vector<std::string> columns;
+      for (const auto& column : table.columns) columns.push_back(column.name);
+      return columns;
+    });
   }
 
   // With Muster's own.

@@ -62,11 +62,7 @@ bool Compare(Operand operand, Order order, const Json& left, const Json& right) 
              InOrder(order, left.get_ref<const std::string&>(),
                      right.get_ref<const std::string&>());
     case Operand::kNumeric:
-      if (!left.is_number() || !right.is_number()) return false;
-      if (left.is_number_integer() && right.is_number_integer()) {
-        return InOrder(order, left.get<int64_t>(), right.get<int64_t>());
-      }
-      return InOrder(order, left.get<double>(), right.get<double>());
+      return left.is_number() && right.is_number() && InOrder(order, left, right);
     case Operand::kTimestamp: {
       if (!left.is_string() || !right.is_string()) return false;
       const auto a = ParseTimestamp(left.get_ref<const std::string&>());

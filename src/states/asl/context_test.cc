@@ -137,5 +137,29 @@ TEST(Context, BranchesSeeTheInputOfTheirOwnExecution) {
   }
 }
 
+// As doubles, 2^53 and 2^53 + 1 are equal, and so are 2^63 and 2^64 - 1 as signed integers.
+TEST(NumbersInPathsAndChoices, AreComparedExactly) {
+  const Json machine = Json::parse(R"({"StartAt": "C", "States": {
+      "C": {"Type": "Choice", "Default": "No", "Choices": [
+        {"Variable": "$.a", "NumericEqualsPath": "$.b", "Next": "Yes"},
+        {"Variable": "$.a", "NumericLessThanEquals": 9007199254740992.0, "Next": "Yes"},
+        {"Variable": "$.large", "NumericLessThanEquals": 9223372036854775807, "Next": "Yes"}]},
+      "Yes": {"Type": "Pass", "End": true},
+      "No": {"Type": "Pass", "End": true, "Parameters": {
+        "equal.$": "$.list[?(@.n == 9007199254740993)].n",
+        "above.$": "$.list[?(@.n > 9007199254740992)].n"}}}})");
+  const Json input = Json::parse(R"({"a": 9007199254740993, "b": 9007199254740992,
+      "large": 18446744073709551615, "list": [
+        {"n": 9007199254740992}, {"n": 9007199254740993}, {"n": 9007199254740994}]})");
+  const auto jsonata = NewJsonataEngine(RealEnv());
+  const auto mocks = MockExecutor::FromJson(Json::object(), "", "").value();
+  VirtualEnv env{WallTime{}};
+  const RunResult result =
+      RunInMemory(ReadDefinition(ToJsonText(machine), "test", jsonata.get()).value(),
+                  {.name = "run", .input = MakeValue(input)}, env, jsonata.get(), *mocks);
+  EXPECT_EQ(ToJsonText(*result.output),
+            R"({"equal":[9007199254740993],"above":[9007199254740993,9007199254740994]})");
+}
+
 }  // namespace
 }  // namespace muster::states

@@ -23,16 +23,10 @@ bool Contains(const Json& list, const Json& value) {
 }
 
 bool Ordered(const std::string& op, const Json& left, const Json& right) {
-  int order = 0;
-  if (left.is_number() && right.is_number()) {
-    const auto a = left.get<double>();
-    const auto b = right.get<double>();
-    order = a < b ? -1 : (a > b ? 1 : 0);
-  } else if (left.is_string() && right.is_string()) {
-    order = left.get_ref<const std::string&>().compare(right.get_ref<const std::string&>());
-  } else {
-    return false;
-  }
+  const bool both =
+      (left.is_number() && right.is_number()) || (left.is_string() && right.is_string());
+  if (!both) return false;
+  const std::partial_ordering order = left <=> right;
   if (op == "<") return order < 0;
   if (op == "<=") return order <= 0;
   if (op == ">") return order > 0;

@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "core/json.h"
 #include "core/record_version.h"
+#include "muster/env.h"
 #include "muster/result.h"
+#include "task/data/load_fence.h"
 
 namespace muster::task {
 
@@ -29,8 +32,17 @@ struct SqlCall {
 Result<Json> QuerySqlite(const SqlCall& call);
 Result<Json> QueryPostgres(const SqlCall& call);
 
-// The number of rows changed. Executed once per token.
+// The fence of a statement: that of a load whose call is the token without its retry count.
+inline LoadFence FenceOf(const SqlCall& call) {
+  const std::string all_tries = CallOfToken(call.token);
+  return {.task = all_tries, .run = "muster:sql", .call = all_tries};
+}
+
+// The number of rows changed. Executed once, however often the call is tried: a later try returns
+// what an earlier one has committed. kLeaseLost: a later try has begun, and this one changed
+// nothing. `stop` ends the wait for the session of an earlier try; a statement is not interrupted.
 Result<int64_t> ExecuteSqlite(const SqlCall& call);
-Result<int64_t> ExecutePostgres(const SqlCall& call);
+Result<int64_t> ExecutePostgres(const SqlCall& call, Env& env, const OnWait& say,
+                                const std::stop_token& stop);
 
 }  // namespace muster::task

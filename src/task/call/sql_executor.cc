@@ -62,8 +62,12 @@ Result<states::TaskOutcome> Query(const SqlCall& call, const std::stop_token& st
 }
 
 // Not interrupted: a commit that is cut off leaves its outcome unknown.
-Result<states::TaskOutcome> Execute(const SqlCall& call) {
-  MUSTER_ASSIGN(const int64_t changed, call.sqlite ? ExecuteSqlite(call) : ExecutePostgres(call));
+Result<states::TaskOutcome> Execute(const SqlCall& call, states::TaskContext& context,
+                                    const std::stop_token& stop) {
+  const OnWait say = [&context](const std::string& what) { context.WaitsFor(what); };
+  MUSTER_ASSIGN(const int64_t changed, call.sqlite
+                                           ? ExecuteSqlite(call)
+                                           : ExecutePostgres(call, context.env(), say, stop));
   return states::TaskOutcome(states::TaskSuccess{Json{{"RowCount", changed}}});
 }
 
@@ -74,11 +78,11 @@ class SqlExecutor final : public BlockingExecutor {
   bool Runs(std::string_view resource) const override { return resource == "muster:sql"; }
 
  protected:
-  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& /*context*/) override {
+  Result<Work> Prepare(const states::TaskCall& call, states::TaskContext& context) override {
     MUSTER_ASSIGN(SqlCall sql, ReadCall(call));
     const bool reads = call.input.contains("Query");
-    return Work([sql = std::move(sql), reads](const std::stop_token& stop) {
-      return reads ? Query(sql, stop) : Execute(sql);
+    return Work([sql = std::move(sql), reads, &context](const std::stop_token& stop) {
+      return reads ? Query(sql, stop) : Execute(sql, context, stop);
     });
   }
 };

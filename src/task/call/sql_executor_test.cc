@@ -7,10 +7,18 @@
 #include "core/json.h"
 #include "sql/sqlite.h"
 #include "support/temporary_folder.h"
+#include "task/call/sql_call.h"
+#include "task/data/sqlite_fence.h"
 #include "task/test_context.h"
 
 namespace muster::task {
 namespace {
+
+LoadFence FirstTry() {
+  SqlCall call;
+  call.token = "run:/:1:0";
+  return FenceOf(call);
+}
 
 class SqlExecutorTest : public ::testing::Test {
  protected:
@@ -65,6 +73,25 @@ TEST_F(SqlExecutorTest, ARepeatedCallHappensOnce) {
   EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":2})"));
   EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":2})"));
   EXPECT_EQ(Run({{"Query", "SELECT count(*) AS n FROM t"}})["Rows"][0]["n"], 2);
+}
+
+// What the first try has committed although its process did not learn of it.
+TEST_F(SqlExecutorTest, ARetryReturnsWhatAnEarlierTryHasCommitted) {
+  const Json insert = {{"Execute", "INSERT INTO t (name) VALUES ('x'), ('y')"}};
+  EXPECT_EQ(Run(insert, "run:/:1:0"), Json::parse(R"({"RowCount":2})"));
+  EXPECT_EQ(Run(insert, "run:/:1:1"), Json::parse(R"({"RowCount":2})"));
+  EXPECT_EQ(Run({{"Query", "SELECT count(*) AS n FROM t"}})["Rows"][0]["n"], 2);
+  Run(insert, "run:/:2:0");
+  EXPECT_EQ(Run({{"Query", "SELECT count(*) AS n FROM t"}})["Rows"][0]["n"], 4);
+}
+
+TEST_F(SqlExecutorTest, ADelayedTryCanNoLongerCommit) {
+  SqliteFence old(FirstTry());
+  auto db = *sql::SqliteDb::Open(folder_.path() + "/t.db", sql::SqliteDb::Mode::kExisting,
+                                 std::chrono::milliseconds(5'000));
+  ASSERT_FALSE(*old.Take(*db));
+  Run({{"Execute", "INSERT INTO t (name) VALUES ('x')"}}, "run:/:1:1");
+  EXPECT_EQ(old.Check(*db).error().code, Code::kLeaseLost);
 }
 
 TEST_F(SqlExecutorTest, AFailedCallLeavesNothingAndMayBeRepeated) {

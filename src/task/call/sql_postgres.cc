@@ -1,8 +1,10 @@
 #include <optional>
 
+#include "core/number.h"
 #include "sql/postgres.h"
 #include "sql/table_format.h"
 #include "task/call/sql_call.h"
+#include "task/data/postgres_fence.h"
 
 namespace muster::task {
 namespace {
@@ -72,6 +74,12 @@ Status MakeTable(sql::PgConnection& connection) {
   return {};
 }
 
+Result<int64_t> ChangedIn(const std::string& result) {
+  const auto changed = ParseNumber<int64_t>(result);
+  if (changed) return *changed;
+  return Error{Code::kCorrupt, "the result of the call in muster_transform is not a number"};
+}
+
 }  // namespace
 
 Result<Json> QueryPostgres(const SqlCall& call) {
@@ -89,10 +97,18 @@ Result<Json> QueryPostgres(const SqlCall& call) {
   return ParseJson(result.Text(0, 0), "the rows");
 }
 
-Result<int64_t> ExecutePostgres(const SqlCall& call) {
+Result<int64_t> ExecutePostgres(const SqlCall& call, Env& env, const OnWait& say,
+                                const std::stop_token& stop) {
   MUSTER_ASSIGN(auto connection, Open(call));
   MUSTER_TRY(MakeTable(*connection));
+  PostgresFence fence(FenceOf(call), env, say);
+  MUSTER_ASSIGN(auto done, fence.Take(*connection, stop));
+  if (done) return ChangedIn(*done);
+  if (stop.stop_requested()) return Error{Code::kCancelled, "stopped"};
   MUSTER_TRY(Say(*connection, "BEGIN", false));
+  // Until the end: no later try can begin meanwhile, and if one has begun, this one changes
+  // nothing.
+  MUSTER_TRY(fence.Lock(*connection));
   MUSTER_ASSIGN(const std::optional<int64_t> earlier, Earlier(*connection, call.token));
   if (earlier) return *earlier;
   MUSTER_ASSIGN(const sql::PgResult result, RunWith(*connection, call.sql, call.parameters, false));
@@ -101,12 +117,15 @@ Result<int64_t> ExecutePostgres(const SqlCall& call) {
                  "INSERT INTO muster_task (token, changed) VALUES (" + sql::PgLiteral(call.token) +
                      ", " + std::to_string(changed) + ")",
                  false));
-  auto committed = Say(*connection, "COMMIT");
+  const Status committed = fence.Commit(*connection, std::to_string(changed));
   if (committed) return changed;
-  if (committed.error().code != Code::kUnknownOutcome) return std::move(committed).error();
-  MUSTER_ASSIGN(auto again, Open(call));
-  MUSTER_ASSIGN(const std::optional<int64_t> found, Earlier(*again, call.token));
-  if (found) return *found;
+  if (committed.error().code != Code::kUnknownOutcome) return committed.error();
+  // The server may still be at it: from here on it has committed, or cannot any more.
+  auto again = Open(call);
+  if (!again) return committed.error();
+  auto found = fence.Take(**again, stop);
+  if (!found) return committed.error();
+  if (*found) return ChangedIn(**found);
   return Error{Code::kUnavailable, "the connection was lost, and nothing was committed"};
 }
 

@@ -4,11 +4,19 @@
 
 #include "core/json.h"
 #include "support/postgres_test.h"
+#include "task/call/sql_call.h"
 #include "task/call/sql_executor.h"
+#include "task/data/postgres_fence.h"
 #include "task/test_context.h"
 
 namespace muster::task {
 namespace {
+
+LoadFence FirstTry() {
+  SqlCall call;
+  call.token = "run:/:1:0";
+  return FenceOf(call);
+}
 
 class SqlPostgresTest : public muster::testing::PostgresTest {
  protected:
@@ -68,6 +76,33 @@ TEST_F(SqlPostgresTest, ARepeatedCallHappensOnce) {
   EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":3})"));
   EXPECT_EQ(Run(insert, "the same"), Json::parse(R"({"RowCount":3})"));
   EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "3");
+}
+
+TEST_F(SqlPostgresTest, ARetryReturnsWhatAnEarlierTryHasCommitted) {
+  const Json insert = {{"Execute", "INSERT INTO t (id) SELECT generate_series(1, 3)"}};
+  EXPECT_EQ(Run(insert, "run:/:1:0"), Json::parse(R"({"RowCount":3})"));
+  EXPECT_EQ(Run(insert, "run:/:1:1"), Json::parse(R"({"RowCount":3})"));
+  EXPECT_EQ(server_->Exec("SELECT count(*) FROM t"), "3");
+}
+
+// A process that was suspended in the middle of its transaction.
+TEST_F(SqlPostgresTest, ADelayedTryCanNoLongerCommit) {
+  const auto session = *sql::PgConnection::Open({.uri = server_->Url()});
+  const auto say = [&](const char* sql) {
+    return session->Execute({.name = "", .sql = sql, .writes = false}, sql::PgParams());
+  };
+  PostgresFence old(FirstTry(), RealEnv(), {});
+  ASSERT_FALSE(*old.Take(*session, {}));
+  ASSERT_TRUE(say("BEGIN"));
+  ASSERT_TRUE(old.Lock(*session));
+  ASSERT_TRUE(say("INSERT INTO t (id) VALUES (1)"));
+  EXPECT_EQ(Run({{"Execute", "INSERT INTO t (id) VALUES (2)"}}, "run:/:1:1"),
+            Json::parse(R"({"RowCount":1})"));
+  EXPECT_FALSE(old.Commit(*session, "1"));
+  EXPECT_EQ(server_->Exec("SELECT string_agg(id::text, ',') FROM t"), "2");
+
+  const auto late = *sql::PgConnection::Open({.uri = server_->Url()});
+  EXPECT_EQ(old.Lock(*late).error().code, Code::kLeaseLost);
 }
 
 TEST_F(SqlPostgresTest, AFailedCallLeavesNothingAndMayBeRepeated) {

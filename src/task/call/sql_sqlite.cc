@@ -1,9 +1,11 @@
 #include <optional>
 
 #include "core/base64.h"
+#include "core/number.h"
 #include "sql/sqlite.h"
 #include "sql/table_format.h"
 #include "task/call/sql_call.h"
+#include "task/data/sqlite_fence.h"
 
 namespace muster::task {
 namespace {
@@ -66,8 +68,17 @@ Result<std::optional<int64_t>> Earlier(sql::SqliteDb& db, const std::string& tok
   return std::optional<int64_t>(find.Int(0));
 }
 
-Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call) {
+Result<int64_t> ChangedIn(const std::string& result) {
+  const auto changed = ParseNumber<int64_t>(result);
+  if (changed) return *changed;
+  return Error{Code::kCorrupt, "the result of the call in muster_transform is not a number"};
+}
+
+Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call, SqliteFence& fence) {
+  MUSTER_ASSIGN(auto done, fence.Take(db));
+  if (done) return ChangedIn(*done);
   MUSTER_ASSIGN(auto transaction, sql::SqliteTransaction::Begin(db));
+  MUSTER_TRY(fence.Check(db));
   MUSTER_TRY(
       db.Execute("CREATE TABLE IF NOT EXISTS muster_task "
                  "(token TEXT PRIMARY KEY, changed INTEGER NOT NULL, " +
@@ -91,6 +102,7 @@ Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call) {
   MUSTER_ASSIGN(auto remember,
                 db.Prepare("INSERT INTO muster_task (token, changed) VALUES (?1, ?2)"));
   MUSTER_TRY(remember.Bind(call.token, changed).Run());
+  MUSTER_TRY(fence.Keep(db, std::to_string(changed)));
   MUSTER_TRY(transaction.Commit());
   return changed;
 }
@@ -118,12 +130,15 @@ Result<Json> QuerySqlite(const SqlCall& call) {
 
 Result<int64_t> ExecuteSqlite(const SqlCall& call) {
   MUSTER_ASSIGN(auto db, Open(call));
-  auto changed = ExecuteOnce(*db, call);
+  SqliteFence fence(FenceOf(call));
+  auto changed = ExecuteOnce(*db, call, fence);
   if (changed || changed.error().code != Code::kUnknownOutcome) return changed;
-  MUSTER_ASSIGN(auto again, Open(call));
-  MUSTER_ASSIGN(const std::optional<int64_t> earlier, Earlier(*again, call.token));
-  if (earlier) return *earlier;
-  return changed;
+  db.reset();
+  auto again = Open(call);
+  if (!again) return changed;
+  auto found = fence.Take(**again);
+  if (!found || !*found) return changed;
+  return ChangedIn(**found);
 }
 
 }  // namespace muster::task

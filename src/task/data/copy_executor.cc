@@ -101,6 +101,13 @@ Result<pipeline::Collection> FindObject(pipeline::Source& source, const CopyCall
   MUSTER_ASSIGN(std::optional<pipeline::Collection> found, source.Describe(call.object));
   if (found && found->refusal) return *std::move(found->refusal);
   if (found) return *std::move(found);
+  MUSTER_ASSIGN(const auto left_out, source.Unlisted());
+  for (const pipeline::LeftOut& one : left_out) {
+    if (one.name != call.object) continue;
+    return Error{Code::kNotFound,
+                 Redact(call.source) + " leaves out '" + call.object + "': " + one.reason,
+                 "take the object out of the plan, or name it in the source's URL"};
+  }
   MUSTER_ASSIGN(const std::vector<pipeline::Collection> all, source.Collections());
   std::string names;
   for (const pipeline::Collection& one : all) {

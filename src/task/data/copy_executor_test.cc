@@ -236,6 +236,18 @@ TEST_F(CopyExecutorTest, UnknownObjectIsReportedWithTheExistingOnes) {
       << failure.cause;
 }
 
+TEST_F(CopyExecutorTest, AnObjectThatTheSourceLeavesOutIsReportedWithTheReason) {
+  const auto db = sql::SqliteDb::Open(folder_.At("s.db"), sql::SqliteDb::Mode::kCreate,
+                                      std::chrono::milliseconds(1000));
+  ASSERT_TRUE((*db)->Execute("CREATE TABLE muster_records (key TEXT PRIMARY KEY)"));
+  states::TaskCall call = Call("muster_records");
+  call.input["source"] = "sqlite:" + folder_.At("s.db");
+  const states::TaskFailure failure = Fail(call);
+  EXPECT_EQ(failure.error, "Copy.NotFound");
+  EXPECT_NE(failure.cause.find("leaves out 'muster_records': a table of Muster"), std::string::npos)
+      << failure.cause;
+}
+
 TEST_F(CopyExecutorTest, AFolderOfAnotherMigrationIsRefused) {
   folder_.Write("data/User.csv", "Id\nu1\n");
   Succeed(Call("User"));

@@ -67,7 +67,7 @@ Status PostgresFence::EnsureTable(sql::PgConnection& connection) const {
   const auto made = connection.Execute(calls);
   if (made || made.error().code != Code::kPermission) return made ? Status() : made.error();
   return Error{Code::kPermission, made.error().message,
-               "transforms record there what they have loaded: allow the role to create tables in "
+               "muster records there what its calls have done: allow the role to create tables in "
                "the first schema of its search_path, or create it: " +
                    CreateSql()};
 }
