@@ -55,6 +55,7 @@ Follower::Follower(events::EventLog& log, ReadModel& model, Env& env, Instance i
       builder_(std::move(builder)),
       options_(options),
       batch_size_(static_cast<size_t>(options.batch), options.batch_time),
+      replay_size_(std::min(static_cast<size_t>(options.batch), kCarefulBatch), options.batch_time),
       idle_limit_(options.idle_limit) {}
 
 std::vector<int> Follower::slots() const {
@@ -231,7 +232,11 @@ Result<Follower::Outcome> Follower::TryStep(std::stop_token stop) {
   if (!page_) MUSTER_TRY(ReadPage());
   if (!page_) return Outcome::kMoved;
   const bool some = !page_->events.empty();
-  if (some) MUSTER_TRY(HandleNext(stop));
+  if (some) {
+    const Batch rest{std::span(page_->events).subspan(next_)};
+    MUSTER_ASSIGN(const size_t settled, HandleNext(rest, stop));
+    next_ += settled;
+  }
   // The page may have been dropped, to be read again from the checkpoints.
   const bool moved = page_ && next_ == page_->events.size() && EndPage();
   if (some || moved || replays) return Outcome::kMoved;

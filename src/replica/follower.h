@@ -146,23 +146,30 @@ class Follower {
   Status ReloadParked();
   Status ReplaySome(std::stop_token stop);
   Result<std::vector<events::Event>> NextToReplay();
-  Status ReplayOneByOne(std::span<const events::Event> events, std::stop_token stop);
-  Status Replayed(std::span<const events::Event> events);
   Status StayParked(int64_t version, const Error& error);
-  Status AfterTrouble(const Error& error);
   ReadModelProgress InPlace(int slot) const;
+  ReadModelProgress ReplayedFor(std::span<const events::Event> events) const;
   Status ReadPage();
   bool EndPage();
-  std::span<const events::Event> NextBatch() const;
+  // Events for one transaction. Those of a replay wait in the read model, and leave its slot where
+  // it is; all else about them is the same.
+  struct Batch {
+    std::span<const events::Event> events;
+    bool replay = false;
+
+    Batch First(size_t count) const { return {events.first(count), replay}; }
+  };
+  Batch FirstBatch(const Batch& rest) const;
   Status NoteInFlight(std::span<const events::Event> events);
-  void CountOrphanEvents(std::span<const events::Event> events);
-  Status HandleNext(std::stop_token stop);
+  void CountOrphanEvents(const Batch& batch);
+  Result<size_t> HandleNext(const Batch& rest, std::stop_token stop);
+  Result<size_t> HandleTimed(const Batch& batch, std::stop_token stop);
   Status Rewind(size_t tried, const Error& error);
-  Result<size_t> HandleBatch(std::span<const events::Event> events, std::stop_token stop);
-  Status RetryOrPark(const events::Event& event, Error error, std::stop_token stop);
+  Result<size_t> HandleBatch(Batch batch, std::stop_token stop);
+  Result<size_t> RetryOrGiveUp(const Batch& one, Error error, std::stop_token stop);
+  Result<size_t> GiveUp(const Batch& one, const Error& error);
   Status Park(const events::Event& event, const Error& error);
-  Status Dispatch(std::span<const events::Event> events, bool side_effects,
-                  Transaction& transaction);
+  ReadModelProgress ProgressFor(const Batch& batch) const;
   Result<size_t> DispatchSome(std::span<const events::Event> events, bool side_effects,
                               Transaction& transaction, std::stop_token stop);
   Status PrepareDispatch(std::span<const events::Event> events, bool side_effects,
@@ -195,6 +202,7 @@ class Follower {
   size_t next_ = 0;                        // index of its next event
   bool page_effects_ = false;              // handled with side effects
   BatchSize batch_size_;
+  BatchSize replay_size_;
   milliseconds idle_limit_;
   bool patient_ = false;   // a single event ran into the usual limit of a call
   std::set<int> orphans_;  // slots whose owner died

@@ -66,56 +66,69 @@ Error Follower::SuspectError(int times) {
   return {Code::kInternal, "its worker died or hung in it " + std::to_string(times) + " times"};
 }
 
-// As many events of the page as one transaction takes. A suspect event is handled alone.
-std::span<const events::Event> Follower::NextBatch() const {
-  const std::span<const events::Event> rest = std::span(page_->events).subspan(next_);
-  size_t most = std::min(rest.size(), batch_size_.size());
+// As many of these events as one transaction takes. A suspect event is handled alone.
+Follower::Batch Follower::FirstBatch(const Batch& rest) const {
+  const BatchSize& size = rest.replay ? replay_size_ : batch_size_;
+  size_t most = std::min(rest.events.size(), size.size());
   if (care_left_ > 0) most = std::min(most, kCarefulBatch);
   const size_t most_bytes = std::min(kMaxBytes, options_.page_bytes);
   size_t count = 0;
   for (size_t bytes = 0; count < most && bytes < most_bytes;) {
-    if (hangs_.contains(rest[count].position)) return rest.first(std::max<size_t>(count, 1));
-    bytes += rest[count].payload.size() + rest[count].metadata.size();
+    const events::Event& event = rest.events[count];
+    if (hangs_.contains(event.position)) return rest.First(std::max<size_t>(count, 1));
+    bytes += event.payload.size() + event.metadata.size();
     ++count;
   }
-  return rest.first(count);
+  return rest.First(count);
 }
 
-Status Follower::HandleNext(std::stop_token stop) {
-  const std::span<const events::Event> events = NextBatch();
-  const events::Event& first = events.front();
+// Handles the first of these events; returns how many are settled. None: they come in smaller
+// batches, or are loaded again.
+Result<size_t> Follower::HandleNext(const Batch& rest, std::stop_token stop) {
+  const Batch batch = FirstBatch(rest);
+  const events::Event& first = batch.events.front();
   const auto hung = hangs_.find(first.position);
-  if (hung != hangs_.end() && hung->second >= kMaxHangs && !parked_.contains(first.stream)) {
-    const Status parked = Park(first, SuspectError(hung->second));
-    if (!parked) return Rewind(1, parked.error());
-    CountOrphanEvents(events);
-    ++next_;
-    return {};
-  }
-  if (care_left_ > 0 || hung != hangs_.end()) {
-    MUSTER_TRY(NoteInFlight(events));
+  const bool passed_over = !batch.replay && parked_.contains(first.stream);
+  Result<size_t> settled = size_t{0};
+  size_t tried = 1;
+  if (hung != hangs_.end() && hung->second >= kMaxHangs && !passed_over) {
+    settled = GiveUp(batch, SuspectError(hung->second));
   } else {
-    MUSTER_TRY(ClearInFlight());
+    // Parked events may have killed processes before.
+    if (care_left_ > 0 || hung != hangs_.end() || batch.replay) {
+      MUSTER_TRY(NoteInFlight(batch.events));
+    } else {
+      MUSTER_TRY(ClearInFlight());
+    }
+    settled = HandleTimed(batch, stop);
+    if (!settled) tried = batch.events.size();
+    const bool poison = !settled && !IsTrouble(settled.error());
+    // Smaller batches isolate the failing event.
+    if (poison && tried > 1) return 0;
+    if (poison) settled = RetryOrGiveUp(batch, settled.error(), std::move(stop));
   }
+  if (settled) {
+    CountOrphanEvents(batch.First(*settled));
+    return settled;
+  }
+  MUSTER_TRY(Rewind(tried, settled.error()));
+  return 0;
+}
+
+// The duration decides about the size of the next batch.
+Result<size_t> Follower::HandleTimed(const Batch& batch, std::stop_token stop) {
+  BatchSize& size = batch.replay ? replay_size_ : batch_size_;
   const MonoTime began = env_.MonoNow();
-  const auto handled = HandleBatch(events, stop);
-  if (handled) {
-    const auto took = env_.MonoNow() - began;
-    batch_size_.Handled(*handled, took);
-    patient_ = patient_ && took > options_.batch_time;
-    idle_limit_ = options_.idle_limit;
-    CountOrphanEvents(events.first(*handled));
-    next_ += *handled;
-    return {};
+  auto handled = HandleBatch(batch, std::move(stop));
+  if (!handled) {
+    size.Failed(batch.events.size());
+    return handled;
   }
-  batch_size_.Failed(events.size());
-  if (IsTrouble(handled.error())) return Rewind(events.size(), handled.error());
-  // Smaller batches isolate the failing event.
-  if (events.size() > 1) return {};
-  const Status settled = RetryOrPark(first, handled.error(), stop);
-  if (!settled) return Rewind(1, settled.error());
-  ++next_;
-  return {};
+  const auto took = env_.MonoNow() - began;
+  size.Handled(*handled, took);
+  patient_ = patient_ && took > options_.batch_time;
+  idle_limit_ = options_.idle_limit;
+  return handled;
 }
 
 void Follower::SetOrphans(const std::vector<int>& slots) {
@@ -127,8 +140,9 @@ void Follower::SetOrphans(const std::vector<int>& slots) {
 }
 
 // The last owner had the next events of its slots in flight, at most one batch.
-void Follower::CountOrphanEvents(std::span<const events::Event> events) {
-  for (const events::Event& event : events) {
+void Follower::CountOrphanEvents(const Batch& batch) {
+  if (batch.replay) return;
+  for (const events::Event& event : batch.events) {
     if (care_left_ > 0 && orphans_.contains(event.slot)) --care_left_;
   }
 }
@@ -169,14 +183,6 @@ Status Follower::Rewind(size_t tried, const Error& error) {
 }
 
 // Passes the events to a processor, under watch.
-Status Follower::Dispatch(std::span<const events::Event> events, bool side_effects,
-                          Transaction& transaction) {
-  MUSTER_TRY(PrepareDispatch(events, side_effects, transaction));
-  Status handled = Caught([&] { return processor_->Handle(events, transaction); });
-  NoteIdle(transaction);
-  return handled;
-}
-
 Result<size_t> Follower::DispatchSome(std::span<const events::Event> events, bool side_effects,
                                       Transaction& transaction, std::stop_token stop) {
   BatchTurn turn(
@@ -215,42 +221,50 @@ void Follower::NoteIdle(Transaction& transaction) {
 }
 
 // Handles a batch, or its first events, in one transaction; returns how many. Events of parked
-// streams are parked too.
-Result<size_t> Follower::HandleBatch(std::span<const events::Event> events, std::stop_token stop) {
+// streams are parked too, unless they are replayed.
+Result<size_t> Follower::HandleBatch(Batch batch, std::stop_token stop) {
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   model_.LimitIdle(*transaction, idle_limit_);
   if (patient_) model_.AllowLongCalls(*transaction);
   if (serial_) MUSTER_TRY(model_.Serialize(*transaction, instance_));
   std::vector<events::Event> free;
-  std::span<const events::Event> to_handle = events;
-  if (!parked_.empty()) {
-    for (const events::Event& event : events) {
+  std::span<const events::Event> to_handle = batch.events;
+  if (!batch.replay && !parked_.empty()) {
+    for (const events::Event& event : batch.events) {
       if (!parked_.contains(event.stream)) free.push_back(event);
     }
     to_handle = free;
   }
   if (!to_handle.empty()) {
-    const bool side_effects = HasEffects(events.front());
+    const events::Event& first = to_handle.front();
+    const bool side_effects =
+        batch.replay ? !replaying_->quiet.contains(first.version) : HasEffects(first);
     MUSTER_ASSIGN(const size_t handled,
                   DispatchSome(to_handle, side_effects, *transaction, std::move(stop)));
     if (handled < to_handle.size()) {
       const int64_t next = to_handle[handled].position;
-      const auto end = std::find_if(events.begin(), events.end(), [&](const events::Event& event) {
-        return event.position == next;
-      });
-      events = events.first(static_cast<size_t>(end - events.begin()));
+      const auto end =
+          std::find_if(batch.events.begin(), batch.events.end(),
+                       [&](const events::Event& event) { return event.position == next; });
+      batch = batch.First(static_cast<size_t>(end - batch.events.begin()));
     }
   }
-  ReadModelProgress progress = MovesFor(events);
-  for (const events::Event& event : events) {
+  MUSTER_TRY(Commit(*transaction, ProgressFor(batch)));
+  return batch.events.size();
+}
+
+ReadModelProgress Follower::ProgressFor(const Batch& batch) const {
+  if (batch.replay) return ReplayedFor(batch.events);
+  ReadModelProgress progress = MovesFor(batch.events);
+  for (const events::Event& event : batch.events) {
     if (parked_.contains(event.stream)) progress.parked.push_back(AsParked(event));
   }
-  MUSTER_TRY(Commit(*transaction, progress));
-  return events.size();
+  return progress;
 }
 
 // For a single failing event. Transient failures are not attempts.
-Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_token stop) {
+Result<size_t> Follower::RetryOrGiveUp(const Batch& one, Error error, std::stop_token stop) {
+  const events::Event& event = one.events.front();
   const milliseconds longest = std::max(options_.retry_delay, kLongestDelay);
   Backoff backoff(env_, stop, {.first = options_.retry_delay, .longest = longest});
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
@@ -261,12 +275,22 @@ Status Follower::RetryOrPark(const events::Event& event, Error error, std::stop_
          {"attempt", attempt},
          {"error", error.message}});
     if (!backoff.Pause()) return Error{Code::kCancelled, "stop requested"};
-    const auto handled = HandleBatch({&event, 1}, stop);
-    if (handled) return {};
+    auto handled = HandleBatch(one, stop);
+    if (handled || IsTrouble(handled.error())) return handled;
     error = handled.error();
-    if (IsTrouble(error)) return error;
   }
-  return Park(event, error);
+  return GiveUp(one, error);
+}
+
+// A replay is over then: what waits was loaded again.
+Result<size_t> Follower::GiveUp(const Batch& one, const Error& error) {
+  const events::Event& event = one.events.front();
+  if (one.replay) {
+    MUSTER_TRY(StayParked(event.version, error));
+    return 0;
+  }
+  MUSTER_TRY(Park(event, error));
+  return 1;
 }
 
 Status Follower::Park(const events::Event& event, const Error& error) {

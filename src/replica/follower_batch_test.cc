@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/guard.h"
 #include "core/log.h"
 #include "core/virtual_env.h"
 #include "replica/follower.h"
@@ -18,6 +19,24 @@ using namespace std::chrono_literals;
 
 const bool kQuiet = (SetLogging(Level::kOff, LogFormat::kText), true);
 const Instance kInstance{"set", "p", 1};
+
+// Notes which transactions end when idle, and which wait for each other.
+class LockingReadModel final : public MemoryReadModel {
+ public:
+  Result<std::unique_ptr<Transaction>> Begin() override {
+    limited = serialized = false;
+    return MemoryReadModel::Begin();
+  }
+  void LimitIdle(Transaction&, milliseconds) override { limited = true; }
+  Status Serialize(Transaction&, const Instance&) override {
+    serialized = true;
+    return {};
+  }
+  bool IsDeadlock(const Error& error) const override { return error.message == "deadlock"; }
+
+  bool limited = false;  // the last one begun
+  bool serialized = false;
+};
 
 class FollowerBatches : public ::testing::Test {
  protected:
@@ -78,6 +97,33 @@ class FollowerBatches : public ::testing::Test {
     return follower;
   }
 
+  void AppendTo(const std::string& stream, int count, const std::string& payload = "{}") {
+    const events::StreamAppend append{stream, events::kAnyVersion,
+                                      std::vector<events::NewEvent>(count, {"Happened", payload})};
+    ASSERT_TRUE(log_->Append({&append, 1}));
+  }
+
+  // A stream all of whose events wait for a replay, which is requested.
+  void AppendForReplay(Follower& follower, int count, const std::string& payload = "{}") {
+    AppendTo("parked", count, payload);
+    handle_ = [](const events::Event&) -> Status { return Error{Code::kInternal, "bad"}; };
+    RunOut(follower);
+    ASSERT_EQ(ParkedStreams(), 1u);
+    handle_ = {};
+    calls_.clear();
+    batches_.clear();
+    ASSERT_EQ(*model_.RequestReplay(kInstance, ""), 1);
+    env_.Sleep(2s, {});
+  }
+
+  void ExpectHandledOnceInOrder(int count) const {
+    const auto statements = model_.Statements();
+    ASSERT_EQ(std::ssize(statements), count);
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(*statements[static_cast<size_t>(i)].params[0], std::to_string(i + 1));
+    }
+  }
+
   // Until nothing is left, through all failures.
   void RunOut(Follower& follower) {
     for (int steps = 0; steps < 10'000; ++steps) {
@@ -93,7 +139,7 @@ class FollowerBatches : public ::testing::Test {
 
   VirtualEnv env_;
   std::unique_ptr<events::EventLog> log_;
-  MemoryReadModel model_;
+  LockingReadModel model_;
   HandleOne handle_;
   std::map<int64_t, int> calls_;  // by position
   std::vector<size_t> batches_;
@@ -210,6 +256,129 @@ TEST_F(FollowerBatches, AreLimitedInBytes) {
   RunOut(*follower);
   EXPECT_EQ(Handled(), 60u);
   EXPECT_LE(*std::max_element(batches_.begin(), batches_.end()), 9u);
+}
+
+TEST_F(FollowerBatches, OfAReplayTakeNoLongerThanOthersAndKeepWhatIsHandled) {
+  const auto follower = Follow(true);
+  AppendForReplay(*follower, 1'000);
+  handle_ = [&](const events::Event&) -> Status {
+    env_.Sleep(150ms, {});
+    return {};
+  };
+  milliseconds longest{0};
+  for (int steps = 0; ParkedStreams() > 0; ++steps) {
+    ASSERT_LT(steps, 1'000);
+    const MonoTime began = env_.MonoNow();
+    ASSERT_TRUE(follower->Step({}));
+    longest = std::max(longest, std::chrono::ceil<milliseconds>(env_.MonoNow() - began));
+  }
+  EXPECT_LE(longest, 1'200ms);
+  ExpectHandledOnceInOrder(1'000);
+  for (const auto& [position, calls] : calls_) EXPECT_EQ(calls, 1) << position;
+}
+
+TEST_F(FollowerBatches, OfAReplayAreLimitedInBytes) {
+  const auto follower = Follow();
+  AppendForReplay(*follower, 40, std::string(1024 * 1024, 'x'));
+  RunOut(*follower);
+  ExpectHandledOnceInOrder(40);
+  EXPECT_LE(*std::max_element(batches_.begin(), batches_.end()), 9u);
+}
+
+TEST_F(FollowerBatches, OfALargeReplayAreLimitedInEvents) {
+  const auto follower = Follow();
+  AppendForReplay(*follower, 5'000);
+  RunOut(*follower);
+  ExpectHandledOnceInOrder(5'000);
+  EXPECT_EQ(*std::max_element(batches_.begin(), batches_.end()), 32u);
+}
+
+TEST_F(FollowerBatches, OfAReplayIncludeWhatIsAppendedMeanwhile) {
+  const auto follower = Follow(true);
+  AppendForReplay(*follower, 200);
+  handle_ = [&](const events::Event&) -> Status {
+    env_.Sleep(100ms, {});
+    return {};
+  };
+  for (int steps = 0; steps < 100; ++steps) {
+    AppendTo("parked", 3);
+    ASSERT_TRUE(follower->Step({}));
+  }
+  RunOut(*follower);
+  EXPECT_EQ(ParkedStreams(), 0u);
+  ExpectHandledOnceInOrder(500);
+}
+
+TEST_F(FollowerBatches, OfAReplayWaitForLocksLikeOthers) {
+  const auto follower = Follow();
+  AppendForReplay(*follower, 100);
+  int failures = 60;
+  bool limited = true;
+  handle_ = [&](const events::Event& event) -> Status {
+    limited = limited && model_.limited;
+    if (event.position != 50 || failures-- <= 0) return {};
+    const Code codes[] = {Code::kUnavailable, Code::kUnknownOutcome, Code::kReadOnly, Code::kFull};
+    return Error{codes[failures % 4], failures == 7 ? "deadlock" : "lock timeout"};
+  };
+  RunOut(*follower);
+  EXPECT_LE(failures, 0);
+  EXPECT_TRUE(limited);
+  EXPECT_TRUE(follower->IsSerial());
+  EXPECT_TRUE(model_.serialized);
+  EXPECT_EQ(ParkedStreams(), 0u);
+  ExpectHandledOnceInOrder(100);
+}
+
+TEST_F(FollowerBatches, OfAReplayWithABadEventAreRetriedAFewTimes) {
+  const auto follower = Follow();
+  AppendForReplay(*follower, 100);
+  handle_ = [&](const events::Event& event) -> Status {
+    if (event.position == 20 && calls_[20] < 4) return Error{Code::kInternal, "bad for a moment"};
+    if (event.position == 70) return Error{Code::kInternal, "bad"};
+    return {};
+  };
+  RunOut(*follower);
+  ExpectHandledOnceInOrder(69);
+  const auto parked = *model_.Parked(kInstance, std::vector{0, 1, 2, 3});
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].versions.front(), 70);
+  EXPECT_EQ(parked[0].versions.size(), 31u);
+  EXPECT_EQ(parked[0].error, "bad");
+  EXPECT_FALSE(parked[0].replay);
+}
+
+TEST_F(FollowerBatches, OfAReplayThatKillTheirProcessStayParkedAtTheCulprit) {
+  AppendForReplay(*Follow(), 100);
+  handle_ = [](const events::Event& event) -> Status {
+    if (event.position == 20) throw ProcessEnd{};
+    return {};
+  };
+  std::map<int64_t, int> hangs;
+  int deaths = 0;
+  for (bool died = true; died;) {
+    died = false;
+    std::vector<int64_t> in_flight;
+    const auto follower = Follow();
+    follower->SetSuspectEvents(hangs);
+    follower->note_in_flight = [&](const std::vector<int64_t>& positions) -> Status {
+      in_flight = positions;
+      return {};
+    };
+    try {
+      RunOut(*follower);
+    } catch (const ProcessEnd&) {
+      died = true;
+      ASSERT_LE(++deaths, 3);
+      // As a worker counts: only against an event that was alone.
+      for (const int64_t position : in_flight) hangs[position] += in_flight.size() == 1;
+    }
+  }
+  EXPECT_EQ(deaths, 3);
+  ExpectHandledOnceInOrder(19);
+  const auto parked = *model_.Parked(kInstance, std::vector{0, 1, 2, 3});
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].versions.front(), 20);
+  EXPECT_NE(parked[0].error.find("died or hung"), std::string::npos) << parked[0].error;
 }
 
 }  // namespace

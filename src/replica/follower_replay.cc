@@ -35,7 +35,7 @@ ReadModelProgress Follower::InPlace(int slot) const {
 // The first waiting events, up to a small batch. Empty: the first is no longer in the log.
 Result<std::vector<events::Event>> Follower::NextToReplay() {
   const std::vector<int64_t>& waiting = replaying_->versions;
-  const auto most = static_cast<int>(std::min(batch_size_.size(), kCarefulBatch));
+  const auto most = static_cast<int>(replay_size_.size());
   MUSTER_ASSIGN(auto events, log_.ReadStream(replaying_->stream, waiting.front() - 1, most));
   // The stream may have more events than those waiting: unparked ones come through their slot. And
   // a batch is handled with side effects or without, not mixed.
@@ -54,18 +54,14 @@ Result<std::vector<events::Event>> Follower::NextToReplay() {
 Status Follower::ReplaySome(std::stop_token stop) {
   MUSTER_ASSIGN(const std::vector<events::Event> events, NextToReplay());
   if (events.empty()) {
-    return StayParked(replaying_->versions.front(),
-                      Error{Code::kNotFound, "the event is not in the log"});
+    const Status stayed = StayParked(replaying_->versions.front(),
+                                     Error{Code::kNotFound, "the event is not in the log"});
+    return stayed ? stayed : Rewind(1, stayed.error());
   }
-  const bool suspect = std::any_of(events.begin(), events.end(), [&](const events::Event& event) {
-    return hangs_.contains(event.position);
-  });
-  Status handled = suspect ? Status(Error{Code::kInternal, "a processor has hung in an event"})
-                           : Replayed(events);
-  if (!handled && !IsTrouble(handled.error())) return ReplayOneByOne(events, std::move(stop));
-  if (!handled) return AfterTrouble(handled.error());
+  MUSTER_ASSIGN(const size_t settled, HandleNext({events, /*replay=*/true}, std::move(stop)));
+  if (settled == 0) return {};
   auto& waiting = replaying_->versions;
-  waiting.erase(waiting.begin(), waiting.begin() + std::ssize(events));
+  waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(settled));
   if (!waiting.empty()) return {};
   if (PLANTED_BUG(replayed_streams_stay_parked)) {
     replaying_.reset();
@@ -75,42 +71,12 @@ Status Follower::ReplaySome(std::stop_token stop) {
   return ReloadParked();
 }
 
-// The read model knows the outcome of any commit. If a slot is ours but at another position, or a
-// stream is no longer parked, an operator intervened.
-Status Follower::AfterTrouble(const Error& error) {
-  MUSTER_TRY(Refresh());
-  if (error.code == Code::kLeaseLost) return {};
-  patient_ = true;
-  return error;
-}
-
-// Up to the first that still fails.
-Status Follower::ReplayOneByOne(std::span<const events::Event> events, std::stop_token stop) {
-  for (const events::Event& event : events) {
-    if (stop.stop_requested()) return ReloadParked();
-    const auto hung = hangs_.find(event.position);
-    if (hung != hangs_.end() && hung->second >= kMaxHangs) {
-      return StayParked(event.version, SuspectError(hung->second));
-    }
-    Status handled = Replayed({&event, 1});
-    if (!handled && IsTrouble(handled.error())) return AfterTrouble(handled.error());
-    if (!handled) return StayParked(event.version, handled.error());
-  }
-  return ReloadParked();
-}
-
-// Recorded first: parked events may have killed processes before.
-Status Follower::Replayed(std::span<const events::Event> events) {
-  MUSTER_TRY(NoteInFlight(events));
-  MUSTER_ASSIGN(const auto transaction, model_.Begin());
-  if (patient_) model_.AllowLongCalls(*transaction);
-  const bool side_effects = !replaying_->quiet.contains(events.front().version);
-  MUSTER_TRY(Dispatch(events, side_effects, *transaction));
+ReadModelProgress Follower::ReplayedFor(std::span<const events::Event> events) const {
   ReadModelProgress progress = InPlace(replaying_->slot);
   for (const events::Event& event : events) {
     progress.replayed.push_back({event.slot, event.stream, event.version});
   }
-  return Commit(*transaction, progress);
+  return progress;
 }
 
 // Ends the replay with the new reason.
@@ -124,8 +90,8 @@ Status Follower::StayParked(int64_t version, const Error& error) {
   ReadModelProgress progress = InPlace(replaying_->slot);
   progress.failed.push_back({replaying_->slot, replaying_->stream, version});
   progress.error = ReasonOf(error);
-  const Status stayed = model_.Commit(*transaction, instance_, progress);
-  return stayed ? ReloadParked() : AfterTrouble(stayed.error());
+  MUSTER_TRY(model_.Commit(*transaction, instance_, progress));
+  return ReloadParked();
 }
 
 }  // namespace muster::replica

@@ -93,6 +93,9 @@ void ReplicaWorld::Committed(int version, const replica::ReadModelProgress& prog
     if (move.to < move.from || move.to < position_[{version, move.slot}]) {
       Violate("P", slot + ": its checkpoint went back");
     }
+    if (!spoiled && log_->Truth().Hides({move.slot, move.to})) {
+      Violate("L", slot + ": its checkpoint passes an event that has not committed yet");
+    }
     position_[{version, move.slot}] = move.to;
     const auto [owner, fresh] = owner_.try_emplace({version, move.slot, move.generation}, sender);
     if (!fresh && owner->second != sender) {

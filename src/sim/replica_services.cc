@@ -26,10 +26,33 @@ SimEventLog::SimEventLog(Simulation& sim, int slots)
 SimEventLog::~SimEventLog() = default;
 
 Result<std::vector<int64_t>> SimEventLog::Append(std::span<const events::StreamAppend> appends) {
+  for (const events::StreamAppend& append : appends) CommitOf(append.stream);
   return truth_->Append(appends);
 }
 
+void SimEventLog::AppendLate(const events::StreamAppend& append, nanoseconds delay) {
+  CommitOf(append.stream);
+  const int64_t transaction = truth_->Begin({&append, 1}).value();
+  open_[append.stream] = transaction;
+  sim_.After(delay, [this, stream = append.stream, transaction] {
+    const auto found = open_.find(stream);
+    if (found != open_.end() && found->second == transaction) CommitOf(stream);
+  });
+}
+
+// Its transaction has locked the stream.
+void SimEventLog::CommitOf(const std::string& stream) {
+  const auto found = open_.find(stream);
+  if (found == open_.end()) return;
+  sim_.Note("the transaction at position " + std::to_string(found->second) + " commits");
+  if (truth_->Last().value() > found->second)
+    sim_.Sometimes("75 an event becomes visible after later ones");
+  truth_->Commit(found->second);
+  open_.erase(found);
+}
+
 void SimEventLog::GoBackTo(int64_t kept, nanoseconds away) {
+  while (!open_.empty()) CommitOf(std::string(open_.begin()->first));
   const auto all = truth_->ReadAll(0, events::kMaxEventBatch).value().events;
   truth_ = events::NewMemoryEventLog(*world_, truth_->slots());
   for (const events::Event& event : all) {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
+#include "events/events.h"
 #include "muster/events.h"
 #include "replica/replica.h"
 #include "sim/faulty_wire.h"
@@ -10,8 +13,8 @@
 
 namespace muster::sim {
 
-// An in-memory event log behind a faulty wire. Appends are made by the world and never fail; it may
-// be restored from a backup.
+// An in-memory event log behind a faulty wire. Appends are made by the world and never fail; they
+// may commit late, and it may be restored from a backup.
 class SimEventLog final : public events::EventLog {
  public:
   SimEventLog(Simulation& sim, int slots);
@@ -28,7 +31,10 @@ class SimEventLog final : public events::EventLog {
   Result<std::vector<events::SlotLag>> Lag(std::span<const events::SlotPosition> from) override;
   void Wait(milliseconds timeout, std::stop_token stop) override;
 
-  events::EventLog& Truth() { return *truth_; }
+  events::MemoryLog& Truth() { return *truth_; }
+
+  // Appends in a transaction that commits later, or when the stream is appended to again.
+  void AppendLate(const events::StreamAppend& append, nanoseconds delay);
 
   // Keeps its first events only, after it could not be reached for a while.
   void GoBackTo(int64_t kept, nanoseconds away);
@@ -36,10 +42,13 @@ class SimEventLog final : public events::EventLog {
  private:
   class World;
 
+  void CommitOf(const std::string& stream);
+
   Simulation& sim_;
   FaultyWire wire_;
   std::unique_ptr<World> world_;
-  std::unique_ptr<events::EventLog> truth_;
+  std::unique_ptr<events::MemoryLog> truth_;
+  std::map<std::string, int64_t> open_;  // transactions, by stream
 };
 
 // The world's view of a read model. Every function is optional.

@@ -11,6 +11,7 @@ namespace {
 constexpr int kBatch = 5;
 constexpr int kHangs = 2;
 constexpr milliseconds kHandleTimeout = seconds(300);
+constexpr nanoseconds kLongestTransaction = seconds(60);
 
 // The time scale of the simulated worlds: calls take milliseconds or, when lost, five seconds.
 replica::ReplicaOptions Options() {
@@ -280,7 +281,11 @@ void ReplicaWorld::AppendNext() {
                                   .metadata = "",
                                   .id = "event" + std::to_string(number) +
                                         (life_ == 0 ? "" : "/" + std::to_string(life_))}}};
-  if (auto done = log_->Append({&append, 1}); !done) Violate("V", done.error().message);
+  if (sim_->Fires(Fault::kLateCommit, 12)) {
+    log_->AppendLate(append, sim_->RandomOf(Fault::kLateCommit).UpTo(kLongestTransaction));
+  } else if (auto done = log_->Append({&append, 1}); !done) {
+    Violate("V", done.error().message);
+  }
 }
 
 std::set<int> ReplicaWorld::Versions() {
@@ -361,7 +366,8 @@ WorkloadInfo ReplicaWorkload() {
                         "61 versions are swapped in mid-stream",
                         "62 the event log is restored, and has lost nothing that was handled",
                         "62 the event log is restored, and has lost what was handled",
-                        "62 a worker halts, and the projection is reset"}};
+                        "62 a worker halts, and the projection is reset",
+                        "75 an event becomes visible after later ones"}};
 }
 
 }  // namespace muster::sim

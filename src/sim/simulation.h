@@ -48,8 +48,9 @@ enum class Fault {
   // From here on, each kind has numbers that no other has.
   kFailedSync,   // the disk reports that data may not have reached it, once
   kRestoredLog,  // an event log loses its last events, and then gets others
+  kLateCommit,   // a transaction that appends to an event log commits after later ones
 };
-inline constexpr size_t kFaultKinds = 20;
+inline constexpr size_t kFaultKinds = 21;
 std::string_view FaultName(Fault fault);
 
 // Which faults a run may have, and how many. Fewer make a failure easier to read.

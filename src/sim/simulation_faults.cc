@@ -10,10 +10,10 @@ constexpr nanoseconds kLongestSuspension = std::chrono::minutes(3);
 constexpr nanoseconds kLongestGrace = std::chrono::milliseconds(500);
 
 constexpr std::string_view kFaultNames[kFaultKinds] = {
-    "crash",         "pause",      "terminate",  "clock-skew",  "lost-request",
-    "delayed-write", "duplicate",  "lost-reply", "outage",      "read-only",
-    "clock-jump",    "torn-write", "throttle",   "stale-read",  "go-back",
-    "power-loss",    "suspend",    "hang",       "failed-sync", "restored-log"};
+    "crash",       "pause",        "terminate",  "clock-skew", "lost-request", "delayed-write",
+    "duplicate",   "lost-reply",   "outage",     "read-only",  "clock-jump",   "torn-write",
+    "throttle",    "stale-read",   "go-back",    "power-loss", "suspend",      "hang",
+    "failed-sync", "restored-log", "late-commit"};
 
 }  // namespace
 
