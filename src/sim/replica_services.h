@@ -11,7 +11,7 @@
 namespace muster::sim {
 
 // An in-memory event log behind a faulty wire. Appends are made by the world and never fail; it may
-// be restored from a backup.
+// be restored from a backup. No wrapper: a call that was forwarded would get past the wire.
 class SimEventLog final : public events::EventLog {
  public:
   SimEventLog(Simulation& sim, int slots);
