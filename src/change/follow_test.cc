@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "events/event_log_wrapper.h"
 #include "events/events.h"
 #include "sql/postgres.h"
 #include "support/await.h"
@@ -21,42 +22,20 @@ namespace {
 using testing::PostgresServer;
 
 // Fails some appends: before they are applied, or after it, when only the answer is lost.
-class UnluckyLog final : public events::EventLog {
+class UnluckyLog final : public events::EventLogWrapper {
  public:
-  UnluckyLog(events::EventLog& log, uint64_t seed) : log_(log), state_(seed) {}
+  UnluckyLog(events::EventLog& log, uint64_t seed) : EventLogWrapper(log), state_(seed) {}
 
   Result<std::vector<int64_t>> Append(std::span<const events::StreamAppend> appends) override {
     state_ = state_ * 6364136223846793005 + 1442695040888963407;
     const auto luck = (state_ >> 33) % 4;
     if (luck == 0) return Error{Code::kUnavailable, "unlucky"};
-    auto appended = log_.Append(appends);
+    auto appended = EventLogWrapper::Append(appends);
     if (luck == 1) return Error{Code::kUnknownOutcome, "unlucky"};
     return appended;
   }
-  int slots() const override { return log_.slots(); }
-  Result<std::vector<events::Event>> ReadStream(std::string_view stream, int64_t after,
-                                                int limit) override {
-    return log_.ReadStream(stream, after, limit);
-  }
-  Result<events::EventPage> ReadAll(int64_t after, int limit) override {
-    return log_.ReadAll(after, limit);
-  }
-  Result<events::EventPage> Read(std::span<const events::SlotPosition> from, int limit) override {
-    return log_.Read(from, limit);
-  }
-  Result<int64_t> Last() override { return log_.Last(); }
-  Result<std::vector<events::EventMark>> MarksAt(std::span<const int64_t> positions) override {
-    return log_.MarksAt(positions);
-  }
-  Result<std::vector<events::SlotLag>> Lag(std::span<const events::SlotPosition> from) override {
-    return log_.Lag(from);
-  }
-  void Wait(std::chrono::milliseconds timeout, std::stop_token stop) override {
-    log_.Wait(timeout, std::move(stop));
-  }
 
  private:
-  events::EventLog& log_;
   uint64_t state_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "events/backends.h"
+#include "events/event_log_wrapper.h"
 #include "replica/log_identity.h"
 #include "replica/memory_read_model.h"
 
@@ -20,43 +21,30 @@ const Instance kInstance{"set", "totals", 1};
 const std::vector<int> kSlots{0, 1};
 
 // A log that can be exchanged for another, as by restoring a backup.
-class ExchangeableLog final : public events::EventLog {
+class ExchangeableLog final : public events::EventLogWrapper {
  public:
-  explicit ExchangeableLog(Env& env) : log(events::NewMemoryEventLog(env, 2)) {}
+  explicit ExchangeableLog(std::unique_ptr<events::EventLog> log)
+      : EventLogWrapper(*log), log_(std::move(log)) {}
 
-  int slots() const override { return log->slots(); }
-  Result<std::vector<int64_t>> Append(std::span<const events::StreamAppend> appends) override {
-    return log->Append(appends);
-  }
-  Result<std::vector<events::Event>> ReadStream(std::string_view stream, int64_t after,
-                                                int limit) override {
-    return log->ReadStream(stream, after, limit);
-  }
-  Result<events::EventPage> ReadAll(int64_t after, int limit) override {
-    return log->ReadAll(after, limit);
-  }
-  Result<events::EventPage> Read(std::span<const events::SlotPosition> from, int limit) override {
-    return log->Read(from, limit);
-  }
-  Result<int64_t> Last() override { return log->Last(); }
   Result<std::vector<events::EventMark>> MarksAt(std::span<const int64_t> positions) override {
-    auto marks = log->MarksAt(positions);
+    auto marks = EventLogWrapper::MarksAt(positions);
     for (events::EventMark& mark : *marks) {
       if (mark.position == deleted) mark = {};
     }
     return marks;
   }
   bool KeepsEvents() const override { return keeps_events; }
-  Result<std::vector<events::SlotLag>> Lag(std::span<const events::SlotPosition> from) override {
-    return log->Lag(from);
-  }
-  void Wait(milliseconds timeout, std::stop_token stop) override {
-    log->Wait(timeout, std::move(stop));
+
+  void Replace(std::unique_ptr<events::EventLog> by) {
+    Exchange(*by);
+    log_ = std::move(by);
   }
 
-  std::unique_ptr<events::EventLog> log;
   bool keeps_events = true;
   int64_t deleted = 0;  // the position of an event that is gone
+
+ private:
+  std::unique_ptr<events::EventLog> log_;
 };
 
 // Its next look at the parked streams fails once, and so may a commit whose effect stays.
@@ -114,7 +102,7 @@ class FollowerTest : public ::testing::Test {
 
   // The log is restored from its first event on, and has other events since.
   void RestoreLog(int streams) {
-    log->log = events::NewMemoryEventLog(env, 2);
+    log->Replace(events::NewMemoryEventLog(env, 2));
     for (int i = 0; i < streams; ++i) Append("other" + std::to_string(i), 1);
   }
 
@@ -144,7 +132,8 @@ class FollowerTest : public ::testing::Test {
   std::vector<ParkedStream> Parked() { return *model.Parked(kInstance, kSlots); }
 
   VirtualEnv env;
-  std::unique_ptr<ExchangeableLog> log = std::make_unique<ExchangeableLog>(env);
+  std::unique_ptr<ExchangeableLog> log =
+      std::make_unique<ExchangeableLog>(events::NewMemoryEventLog(env, 2));
   UnluckyReadModel model;
   std::set<std::string> bad;
   std::unique_ptr<Follower> follower;
@@ -324,7 +313,7 @@ TEST_F(FollowerTest, FollowerWaitsForATableThatEndsBeforeACheckpoint) {
   Append("s", 3);
   StepUntilIdle();
   // Its owner has deleted everything.
-  log->log = events::NewMemoryEventLog(env, 2);
+  log->Replace(events::NewMemoryEventLog(env, 2));
   env.Sleep(6s, {});
   StepUntilIdle();
   follower = NewFollower();
@@ -347,7 +336,7 @@ TEST_F(FollowerTest, FollowerWaitsForATableThatEndsBeforeACheckpoint) {
 TEST_F(FollowerTest, AnOwnLogThatEndsBeforeACheckpointStopsItsFollower) {
   Append("s", 3);
   StepUntilIdle();
-  log->log = events::NewMemoryEventLog(env, 2);
+  log->Replace(events::NewMemoryEventLog(env, 2));
   follower = NewFollower();
   ASSERT_TRUE(follower->Own(kSlots, 2, false));
   EXPECT_EQ(follower->Step({}).error().code, Code::kIncompatible);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/enum_names.h"
 #include "muster/work.h"
 #include "serve/migration_driver.h"
 #include "serve/overview.h"
@@ -13,6 +14,14 @@ using plan::RunView;
 using plan::TaskStatus;
 
 constexpr size_t kMostAffected = 1'000;
+
+// What can be done to a projection, as its path ends.
+enum class Steering { kPause, kResume, kReplay };
+constexpr EnumNames<Steering, 3> kSteerings{{{
+    {Steering::kPause, "pause"},
+    {Steering::kResume, "resume"},
+    {Steering::kReplay, "replay"},
+}}};
 
 // An ActionResult while it is put together.
 class Outcome {
@@ -210,9 +219,8 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   MUSTER_ASSIGN(const SiteStore* store, site_.FindStore(call.names[0]));
   const std::string& set = call.names[1];
   const std::string& name = call.names[2];
-  const std::string& action = call.names[3];
-  if (action != "pause" && action != "resume" && action != "replay")
-    return Error{Code::kNotFound, "unknown action '" + action + "'"};
+  const auto action = kSteerings.Find(call.names[3]);
+  if (!action) return Error{Code::kNotFound, "unknown action '" + call.names[3] + "'"};
   MUSTER_ASSIGN(const replica::SetView view, replica::ReadSet(*store->store, set));
   const auto& known = view.generation.projections;
   if (std::find(known.begin(), known.end(), name) == known.end())
@@ -222,15 +230,15 @@ Result<Json> Actions::SteerProjection(const ActionCall& call) {
   const std::string stream = call.body.value("stream", "");
   const std::string of = stream.empty() ? "" : " --stream " + Quoted(stream);
   Outcome outcome(call,
-                  action == "pause"    ? "projection '" + name + "' is paused"
-                  : action == "resume" ? "projection '" + name + "' is resumed"
-                                       : "parked streams of '" + name + "' are retried",
-                  "muster replica " + action + " " + file + " " + Quoted(name) + of);
-  if (action != "replay") {
+                  action == Steering::kPause    ? "projection '" + name + "' is paused"
+                  : action == Steering::kResume ? "projection '" + name + "' is resumed"
+                                                : "parked streams of '" + name + "' are retried",
+                  "muster replica " + call.names[3] + " " + file + " " + Quoted(name) + of);
+  if (action != Steering::kReplay) {
+    const bool pause = action == Steering::kPause;
     outcome.Affects("projection", name,
-                    action == "pause" ? "stops; its lag grows" : "continues where it stopped");
-    if (!call.preview)
-      MUSTER_TRY(replica::PauseProjection(*store->store, set, name, action == "pause"));
+                    pause ? "stops; its lag grows" : "continues where it stopped");
+    if (!call.preview) MUSTER_TRY(replica::PauseProjection(*store->store, set, name, pause));
     return outcome.Take();
   }
   if (replica == nullptr) {

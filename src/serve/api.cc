@@ -94,7 +94,12 @@ WebResponse Api::Dispatch(const WebRequest& request) {
   auto caller = access_->Identify(request);
   if (!caller) return Unauthenticated();  // the session has ended since Refuse
   const auto renewed = access_->Renew(*caller);
-  WebResponse response = Call(*match.route, match.names, request, *caller);
+  // Viewers may preview an action; the service refuses the rest of it.
+  WebResponse response =
+      match.route->IsAction() || match.route->IsOpenTo(caller->role)
+          ? Call(*match.route, match.names, request, *caller)
+          : WebResponse::OfError(Error{Code::kPermission, "not open to viewers",
+                                       "the operator's token is in the server's token file"});
   if (renewed && !HasHeader(response, "Set-Cookie")) {
     response.headers.emplace_back("Set-Cookie", *renewed);
   }
@@ -107,14 +112,14 @@ WebResponse Api::Call(const Route& route, const Names& names, const WebRequest& 
     const auto reading = service_.Read(request.path);
     return reading ? WebResponse{.body = (*reading)->text} : WebResponse::OfError(reading.error());
   }
-  if (const auto* act = std::get_if<Act>(&route.handler)) {
+  if (route.IsAction()) {
     const auto type = request.Header("Content-Type");
     if (!request.body.empty() && (!type || !type->starts_with("application/json"))) {
       return WebResponse::OfProblem(415, "invalid", "the body must be application/json");
     }
     const auto body = ReadBody(request.body, route.fields);
     if (!body) return WebResponse::OfError(body.error());
-    const auto result = service_.Act(caller, request.path, *act, {names, *body});
+    const auto result = service_.Act(caller, request.path, route, {names, *body});
     return result ? WebResponse::OfJson(*result) : WebResponse::OfError(result.error());
   }
   const auto query = ReadQuery(request, route.fields);

@@ -83,7 +83,7 @@ std::string Content(const Reply& reply) {
 }
 
 std::string Operation(const Route& route) {
-  const bool get = route.method == "GET";
+  const bool get = route.method == Method::kGet;
   std::string text = get ? "    get:\n" : "    post:\n";
   text += "      summary: " + Quote(route.summary) + "\n";
   text += route.role ? "      x-role: " + std::string(RoleName(*route.role)) + "\n"

@@ -13,7 +13,7 @@ constexpr int64_t kMaxWorkers = 1'000'000;
 using Type = Field::Type;
 
 Route Live(const char* pattern, const char* summary, const char* schema, ReadView read) {
-  return {.method = "GET",
+  return {.method = Method::kGet,
           .pattern = pattern,
           .role = Role::kViewer,
           .summary = summary,
@@ -27,7 +27,7 @@ Route Action(const char* pattern, const char* summary, Act act, std::vector<Fiel
                 {.name = "preview",
                  .type = Type::kFlag,
                  .description = "Only report what would be done. Viewers may do that, too."});
-  return {.method = "POST",
+  return {.method = Method::kPost,
           .pattern = pattern,
           .role = Role::kOperator,
           .summary = summary,
@@ -38,7 +38,7 @@ Route Action(const char* pattern, const char* summary, Act act, std::vector<Fiel
 
 Route Get(const char* pattern, std::optional<Role> role, const char* summary,
           std::vector<Reply> replies, Answer answer, std::vector<Field> query = {}) {
-  return {.method = "GET",
+  return {.method = Method::kGet,
           .pattern = pattern,
           .role = role,
           .summary = summary,
@@ -92,7 +92,7 @@ class RouteTable {
         &Api::Login, {{.name = "token", .required = true}}));
     routes.push_back(Get("/api/v1/session", Role::kViewer, "Who is logged in, and what is served.",
                          {{200, "The session.", "Session"}}, &Api::Session));
-    routes.push_back({.method = "POST",
+    routes.push_back({.method = Method::kPost,
                       .pattern = "/api/v1/logout",
                       .role = Role::kViewer,
                       .summary = "Ends the session, on the server too, and deletes the cookie.",
@@ -209,14 +209,15 @@ const std::vector<Route>& Routes() {
 }
 
 RouteMatch FindRoute(std::string_view method, std::string_view path) {
-  if (method == "HEAD") method = "GET";
+  const auto wanted = method == "HEAD" ? Method::kGet : kMethods.Find(method);
   RouteMatch match;
   for (const Route& route : Routes()) {
     auto names = MatchPath(route.pattern, path);
     if (!names) continue;
-    if (route.method == method) return {&route, *std::move(names), {}};
+    if (route.method == wanted) return {&route, *std::move(names), {}};
     if (!match.allowed.empty()) match.allowed += ", ";
-    match.allowed += route.method == "GET" ? "GET, HEAD" : route.method;
+    match.allowed += kMethods.NameOf(route.method);
+    if (route.method == Method::kGet) match.allowed += ", HEAD";
   }
   return match;
 }

@@ -12,7 +12,7 @@ namespace {
 TEST(RoutesTest, HeadUsesTheRouteOfGet) {
   const RouteMatch match = FindRoute("HEAD", "/api/v1/stores/0/work/a%2Fb");
   ASSERT_NE(match.route, nullptr);
-  EXPECT_EQ(match.route->method, "GET");
+  EXPECT_EQ(match.route->method, Method::kGet);
   EXPECT_EQ(match.names, (Names{"0", "a/b"}));
 }
 
@@ -24,16 +24,29 @@ TEST(RoutesTest, WrongMethodListsTheAllowedOnes) {
 }
 
 TEST(RoutesTest, EachPathAndMethodHasOneRoute) {
-  std::set<std::string> seen;
+  std::set<std::pair<Method, std::string>> seen;
   for (const Route& route : Routes()) {
-    EXPECT_TRUE(seen.insert(route.method + " " + route.pattern).second) << route.pattern;
+    EXPECT_TRUE(seen.emplace(route.method, route.pattern).second) << route.pattern;
   }
+}
+
+// Not only of actions: a role that a route names is enforced.
+TEST(RoutesTest, ARouteIsOpenToItsRoleAndThoseAbove) {
+  Route route = Routes().front();
+  route.role = Role::kOperator;
+  EXPECT_FALSE(route.IsOpenTo(Role::kViewer));
+  EXPECT_TRUE(route.IsOpenTo(Role::kOperator));
+  route.role = Role::kViewer;
+  EXPECT_TRUE(route.IsOpenTo(Role::kViewer));
+  EXPECT_TRUE(route.IsOpenTo(Role::kOperator));
+  route.role = std::nullopt;
+  EXPECT_TRUE(route.IsOpenTo(Role::kViewer));
 }
 
 TEST(RoutesTest, ChangesArePostsForOperators) {
   for (const Route& route : Routes()) {
     if (!route.IsAction()) continue;
-    EXPECT_EQ(route.method, "POST") << route.pattern;
+    EXPECT_EQ(route.method, Method::kPost) << route.pattern;
     EXPECT_EQ(route.role, Role::kOperator) << route.pattern;
     EXPECT_EQ(route.fields.front().name, "preview") << route.pattern;
   }

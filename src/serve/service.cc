@@ -83,24 +83,25 @@ void Service::NoteRefusal(const std::string& actor, const std::string& path,
   audit_.AddRefusal(actor, path, why);
 }
 
-std::string Service::WhyNot(const Caller& caller) const {
-  if (caller.role != Role::kOperator) return "viewers cannot perform actions";
+std::string Service::WhyNot(const Caller& caller, const Route& route) const {
+  if (!route.IsOpenTo(caller.role)) return "viewers cannot perform actions";
   return options_.read_only ? "the server is read-only" : "";
 }
 
-Result<Json> Service::Act(const Caller& caller, const std::string& path, serve::Act act,
+Result<Json> Service::Act(const Caller& caller, const std::string& path, const Route& route,
                           const Request& request) {
   const ActionCall call{.names = request.names,
                         .body = request.body,
                         .preview = request.body.value("preview", false),
                         .actor = caller.actor};
   if (!call.preview) {
-    if (const std::string why = WhyNot(caller); !why.empty()) {
+    if (const std::string why = WhyNot(caller, route); !why.empty()) {
       NoteRefusal(caller.actor, path, why);
       return Error{Code::kPermission, why, "the operator's token is in the server's token file"};
     }
     MUSTER_TRY(audit_.Add(caller.actor, path, "asked", {{"body", call.body}}));
   }
+  const auto act = std::get<serve::Act>(route.handler);
   auto result = GuardedThread(path, [&] { return (actions_.*act)(call); });
   if (call.preview) return result;
   readings_.Forget();

@@ -53,7 +53,7 @@ class Service {
     const Json& body;
   };
   // kPermission: not allowed for this caller, or the server is read-only.
-  Result<Json> Act(const Caller& caller, const std::string& path, serve::Act act,
+  Result<Json> Act(const Caller& caller, const std::string& path, const Route& route,
                    const Request& request);
 
   // Audits a request that was refused before it got here.
@@ -66,7 +66,7 @@ class Service {
  private:
   Result<Json> ReadNow(const std::string& path);
   // Why the caller may not act; empty: allowed.
-  std::string WhyNot(const Caller& caller) const;
+  std::string WhyNot(const Caller& caller, const Route& route) const;
 
   const std::unique_ptr<Site> site_;
   const ServiceOptions options_;

@@ -12,7 +12,7 @@
 
 namespace muster::serve {
 
-enum class Role { kViewer, kOperator };
+enum class Role { kViewer, kOperator };  // each may do what those before it may
 std::string_view RoleName(Role role);
 
 // Secrets by which callers authenticate, registered with Redact.

@@ -32,7 +32,7 @@ struct StoreObserver {
 };
 
 // The memory store behind a faulty wire, with its own jumping clock. Only for use by simulated
-// processes.
+// processes. No wrapper: a call that was forwarded would get past the wire.
 class FaultyStore final : public store::Store {
  public:
   FaultyStore(Simulation& sim, StoreObserver observer);

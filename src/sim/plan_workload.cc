@@ -16,6 +16,9 @@ states::StatesOptions OptionsOf(const std::string& name) {
   return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
 }
 
+// What the canceller was told.
+enum class CancelAnswer { kNone, kCancelled, kEnded };
+
 // A user of the program: runs the plan, and resumes it until it is completed.
 class PlanUser {
  public:
@@ -72,15 +75,15 @@ class PlanUser {
     }
   }
 
-  void Cancel(std::stop_token stop, nanoseconds after, std::string& answer) {
+  void Cancel(std::stop_token stop, nanoseconds after, CancelAnswer& answer) {
     env_.Sleep(after, stop);
-    while (!stop.stop_requested() && answer.empty()) {
+    while (!stop.stop_requested() && answer == CancelAnswer::kNone) {
       const Status cancelled = runs_.Cancel(PlanWorld::kMigration);
       if (cancelled) {
-        answer = "cancelled";
+        answer = CancelAnswer::kCancelled;
         sim_.Sometimes("46 a run is cancelled");
       } else if (cancelled.error().code == Code::kConflict) {
-        answer = "ended";
+        answer = CancelAnswer::kEnded;
         sim_.Sometimes("46 a cancel comes too late");
       }
       env_.Sleep(seconds(2), stop);
@@ -199,8 +202,8 @@ class PlanWorkloadImpl final : public Workload {
     world_->CheckEnd();
     bool aborted = false;
     for (const std::string& execution : world_->Executions())
-      aborted |= world_->StatusOf(execution) == "ABORTED";
-    if (cancelled_ == "cancelled" && !aborted)
+      aborted |= world_->StatusOf(execution) == states::ExecutionStatus::kAborted;
+    if (cancelled_ == CancelAnswer::kCancelled && !aborted)
       sim_->Violate("R", "a run was reported cancelled, but went on");
   }
 
@@ -251,7 +254,7 @@ class PlanWorkloadImpl final : public Workload {
   Simulation* sim_ = nullptr;
   std::unique_ptr<PlanWorld> world_;
   PlanUser::Manner manner_;
-  std::string cancelled_;  // what the canceller was told
+  CancelAnswer cancelled_ = CancelAnswer::kNone;
   bool elder_began_ = false;
 };
 

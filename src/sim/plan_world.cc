@@ -2,11 +2,13 @@
 
 #include "core/append_once.h"
 #include "core/json_fields.h"
+#include "sim/stored_flow.h"
 #include "states/states.h"
 
 namespace muster::sim {
 namespace {
 
+using states::FlowStatus;
 using std::chrono::seconds;
 
 constexpr int kNotifyRetries = 5;  // as the compiler has it
@@ -31,9 +33,6 @@ std::vector<std::string> ExecutionsIn(const std::string& body) {
   const auto run = plan::ReadRunBody(record);
   for (const plan::Attempt& attempt : run.value().attempts) all.push_back(attempt.execution);
   return all;
-}
-std::string TokenIn(const Json& flow) {
-  return flow.contains("task") ? flow["task"].value("token", "") : "";
 }
 
 }  // namespace
@@ -204,9 +203,10 @@ void PlanWorld::RunChanged(const store::Record& before, const store::Record& aft
     Violate("R", "attempt " + was["attempt"].dump() + " is followed by " + is["attempt"].dump());
   if (after.owner != before.owner)
     Violate("R", after.owner + " began an attempt of a run that " + before.owner + " drives");
-  const std::string status = StatusOf(was["execution"]);
-  if (status == "RUNNING") Violate("R", "an attempt was begun while the one before it went on");
-  if (status == "SUCCEEDED") Violate("P", "a completed run was begun again");
+  const auto status = StatusOf(was["execution"]);
+  if (status == FlowStatus::kRunning)
+    Violate("R", "an attempt was begun while the one before it went on");
+  if (status == FlowStatus::kSucceeded) Violate("P", "a completed run was begun again");
   if (is["hash"] != was["hash"]) Violate("R", "a run goes on by another plan");
 }
 
@@ -218,9 +218,10 @@ void PlanWorld::FlowChanged(const std::optional<store::Record>& before,
   if (before) {
     const Json& old = FlowIn(*before);
     const std::string was = TokenIn(old);
-    if (old["status"] != "RUNNING" && old["status"] != flow["status"])
+    if (StatusIn(old) != FlowStatus::kRunning && StatusIn(old) != StatusIn(flow))
       Violate("P", after.key + " had ended and was changed");
-    if (!was.empty() && was != token && flow["status"] != "ABORTED") Ended(was, old["state"]);
+    if (!was.empty() && was != token && StatusIn(flow) != FlowStatus::kAborted)
+      Ended(was, old["state"]);
     if (before->epoch > 1 && old.contains("backing_off"))
       sim_.Sometimes("44 a backoff survives a change of hands");
     if (before->epoch > 1 && old["state"].get<std::string>().starts_with("Notify"))
@@ -269,7 +270,8 @@ void PlanWorld::CheckPools(const std::string& execution, const Task& task) {
     const Json& flow = FlowIn(record);
     const auto other = tasks_.find(flow.value("state", ""));
     if (other == tasks_.end() || other->second.extracts != task.extracts) continue;
-    if (ExecutionOf(TokenIn(flow)) == execution && flow["status"] == "RUNNING") ++under_way;
+    if (ExecutionOf(TokenIn(flow)) == execution && StatusIn(flow) == FlowStatus::kRunning)
+      ++under_way;
   }
   if (under_way > *most)
     Violate("B", std::to_string(under_way) + " tasks are under way where " + std::to_string(*most) +
@@ -303,12 +305,12 @@ void PlanWorld::Ended(const std::string& token, const std::string& state) {
     return;
   }
   // Results stored after a cancel may be too late for the next attempt.
-  (StatusOf(execution) == "RUNNING" ? done_ : late_).insert(task.key);
+  (StatusOf(execution) == FlowStatus::kRunning ? done_ : late_).insert(task.key);
 }
 
-std::string PlanWorld::StatusOf(const std::string& execution) {
+std::optional<states::ExecutionStatus> PlanWorld::StatusOf(const std::string& execution) {
   const auto stored = store_->Truth().Get(states::kKind, execution).value();
-  return stored ? FlowIn(*stored).value("status", "") : "";
+  return stored ? StatusIn(FlowIn(*stored)) : std::nullopt;
 }
 
 std::string PlanWorld::FirstExecution() const {
@@ -324,7 +326,7 @@ const std::vector<std::string>& PlanWorld::Executions() const {
 
 bool PlanWorld::Completed() {
   const auto& executions = Executions();
-  return !executions.empty() && StatusOf(executions.back()) == "SUCCEEDED";
+  return !executions.empty() && StatusOf(executions.back()) == FlowStatus::kSucceeded;
 }
 
 void PlanWorld::CheckEnd() {
@@ -347,7 +349,8 @@ void PlanWorld::CheckEnd() {
 // Every failure was delivered to its recipients, or refused by them. One that was cancelled, or
 // failed because of another, may end before.
 void PlanWorld::CheckNotifications(const std::string& execution) {
-  if (StatusOf(execution) == "ABORTED" || plan_.on_failure == plan::FailurePolicy::kFailFast)
+  if (StatusOf(execution) == FlowStatus::kAborted ||
+      plan_.on_failure == plan::FailurePolicy::kFailFast)
     return;
   for (const auto& [state, task] : tasks_) {
     if (!failed_[execution].contains(task.key)) continue;

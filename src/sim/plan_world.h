@@ -51,7 +51,7 @@ class PlanWorld {
   // Whether the latest stored attempt is completed.
   bool Completed();
   // The stored status of an execution; empty: none.
-  std::string StatusOf(const std::string& execution);
+  std::optional<states::ExecutionStatus> StatusOf(const std::string& execution);
   // Every execution the migration has had, in order.
   const std::vector<std::string>& Executions() const;
 

@@ -71,7 +71,7 @@ states::TaskOutcome AnswerOf(const states::TaskCall& call) {
   return states::TaskSuccess{{{"state", call.state}, {"retry", retry}}};
 }
 
-Json ExpectedOf(const Json& input) {
+ExpectedEnd ExpectedOf(const Json& input) {
   class Oracle final : public states::TaskExecutor {
    public:
     bool Runs(std::string_view) const override { return true; }
@@ -89,7 +89,7 @@ Json ExpectedOf(const Json& input) {
   const auto definition = states::ReadDefinition(kStatesDefinition, "sim", nullptr).value();
   const auto run = states::RunInMemory(
       definition, {.name = "oracle", .input = states::MakeValue(input)}, env, nullptr, oracle);
-  return {{"status", states::NameOf(run.status)}, {"output", run.output ? *run.output : Json()}};
+  return {run.status, run.output ? *run.output : Json()};
 }
 
 }  // namespace muster::sim

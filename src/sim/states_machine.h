@@ -32,7 +32,11 @@ int64_t RetryOf(const std::string& token);
 // a repeated call has the same.
 states::TaskOutcome AnswerOf(const states::TaskCall& call);
 
-// The machine's status and output when nothing goes wrong.
-Json ExpectedOf(const Json& input);
+// The machine's end when nothing goes wrong.
+struct ExpectedEnd {
+  states::ExecutionStatus status = states::ExecutionStatus::kRunning;
+  Json output;
+};
+ExpectedEnd ExpectedOf(const Json& input);
 
 }  // namespace muster::sim

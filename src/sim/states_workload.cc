@@ -7,6 +7,7 @@
 #include "muster/states.h"
 #include "sim/states_machine.h"
 #include "sim/states_world.h"
+#include "sim/stored_flow.h"
 #include "sim/workload.h"
 #include "states/states.h"
 
@@ -16,6 +17,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr milliseconds kLease = seconds(30);
+
+// What the stopper was told. Unknown: that it had ended, perhaps by an earlier try.
+enum class StopAnswer { kNone, kStopped, kEnded, kUnknown };
 
 class StatesWorkloadImpl final : public Workload {
  public:
@@ -54,13 +58,13 @@ class StatesWorkloadImpl final : public Workload {
         continue;
       }
       const Json& flow = world_->FlowIn(*stored);
-      const std::string status = flow["status"];
-      if (status == "RUNNING") Violate("V", name + " was left running");
-      const bool aborted = status == "ABORTED";
-      if (name == stopped_ && stop_answer_ == "stopped" && !aborted) {
-        Violate("R", name + " was reported stopped, but is " + status);
+      const auto status = StatusIn(flow);
+      if (status == states::ExecutionStatus::kRunning) Violate("V", name + " was left running");
+      const bool aborted = status == states::ExecutionStatus::kAborted;
+      if (name == stopped_ && stop_answer_ == StopAnswer::kStopped && !aborted) {
+        Violate("R", name + " was reported stopped, but is " + TextIn(flow, "status"));
       }
-      if (aborted && (name != stopped_ || stop_answer_ == "ended")) {
+      if (aborted && (name != stopped_ || stop_answer_ == StopAnswer::kEnded)) {
         Violate("R", name + " was aborted though no stop was acknowledged");
       }
       if (!aborted) world_->CheckResult(name, flow);
@@ -120,16 +124,16 @@ class StatesWorkloadImpl final : public Workload {
   void StopOne(Env& env, std::stop_token stop, nanoseconds after) {
     env.Sleep(after, stop);
     states::States states(world_->store(), {}, {}, env);
-    while (!stop.stop_requested() && stop_answer_.empty()) {
+    while (!stop.stop_requested() && stop_answer_ == StopAnswer::kNone) {
       ++stop_tries_;
       const Status answer = states.Stop(stopped_, "Stopped", "by request");
       if (answer) {
-        stop_answer_ = "stopped";
+        stop_answer_ = StopAnswer::kStopped;
         sim_->Sometimes("46 a running execution is stopped");
       } else if (answer.error().code == Code::kConflict) {
         // It may have been this one that ended it, in a try whose response was lost or that a crash
         // cut short.
-        stop_answer_ = stop_tries_ == 1 ? "ended" : "unknown";
+        stop_answer_ = stop_tries_ == 1 ? StopAnswer::kEnded : StopAnswer::kUnknown;
         sim_->Sometimes("46 a stop comes too late");
       }
       env.Sleep(seconds(1), stop);
@@ -145,7 +149,7 @@ class StatesWorkloadImpl final : public Workload {
   std::map<std::string, int> starts_;
   std::set<std::string> answered_;  // tokens whose answer was accepted
   std::string stopped_;             // the execution to stop
-  std::string stop_answer_;
+  StopAnswer stop_answer_ = StopAnswer::kNone;
   int stop_tries_ = 0;
 };
 

@@ -4,18 +4,13 @@
 
 #include "core/json_equal.h"
 #include "sim/states_machine.h"
+#include "sim/stored_flow.h"
 #include "states/states.h"
 
 namespace muster::sim {
-namespace {
 
+using states::FlowStatus;
 using std::chrono::seconds;
-
-std::string TokenIn(const Json& flow) {
-  return flow.contains("task") ? flow["task"]["token"].get<std::string>() : "";
-}
-
-}  // namespace
 
 // The service that tasks call: remote, and remembers its requests.
 class StatesWorld::Service final : public states::TaskExecutor {
@@ -104,14 +99,16 @@ bool StatesWorld::AllEnded() {
 }
 
 void StatesWorld::CheckResult(const std::string& name, const Json& flow) {
-  const std::string status = flow["status"];
+  const auto status = StatusIn(flow);
   if (!notified_.contains(name) && refused_[name] <= kNotifyRetries)
     Violate("R", name + " went on without the notification, though its target was up");
-  const Json expected = ExpectedOf(inputs_.at(name));
-  if (expected["status"] != status)
-    Violate("L", name + " is " + status + ", not " + expected["status"].get<std::string>());
-  if (status == "SUCCEEDED" && !JsonEqual(flow["output"], expected["output"]))
-    Violate("L", name + " gave " + flow["output"].dump() + ", not " + expected["output"].dump());
+  const ExpectedEnd expected = ExpectedOf(inputs_.at(name));
+  if (expected.status != status) {
+    Violate("L", name + " is " + TextIn(flow, "status") + ", not " +
+                     std::string(states::NameOf(expected.status)));
+  }
+  if (status == FlowStatus::kSucceeded && !JsonEqual(flow["output"], expected.output))
+    Violate("L", name + " gave " + flow["output"].dump() + ", not " + expected.output.dump());
 }
 
 // A process that writes with an epoch knows that it owns it. After a late claim, or one with a
@@ -135,7 +132,7 @@ void StatesWorld::Changed(const store::Change& change, const std::optional<store
   const Json& old_flow = FlowIn(*before);
   const std::string was = TokenIn(old_flow);
   if (!was.empty() && was != token) closed_.insert(was);
-  if (old_flow["status"] != "RUNNING" && old_flow["status"] != new_flow["status"]) {
+  if (StatusIn(old_flow) != FlowStatus::kRunning && StatusIn(old_flow) != StatusIn(new_flow)) {
     Violate("P", after->key + " had ended and was changed");
   }
   CheckRest(after->key, old_flow, new_flow);
@@ -149,7 +146,7 @@ void StatesWorld::Changed(const store::Change& change, const std::optional<store
 // A flow that waits for nothing does not wait for the clock.
 void StatesWorld::CheckReady(const store::Change& change, const store::Record& after) {
   const Json& flow = FlowIn(after);
-  if (!after.owner.empty() || flow["status"] != "RUNNING") return;
+  if (!after.owner.empty() || StatusIn(flow) != FlowStatus::kRunning) return;
   const std::string wants = flow.value("wants", "nothing");
   const bool called = wants == "task" && !flow["task"].contains("resume");
   if ((wants == "nothing" || called) && !change.due.HasCome())

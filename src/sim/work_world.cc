@@ -12,27 +12,25 @@ size_t NumberOf(const std::string& position, size_t otherwise) {
 }
 
 // Kills its process at a poison document.
-class WorldReader final : public pipeline::Reader {
+class WorldReader final : public pipeline::ReaderWrapper {
  public:
   WorldReader(WorkWorld& world, Simulation& sim, std::unique_ptr<pipeline::Reader> reader,
               std::stop_token stop)
-      : world_(world), sim_(sim), reader_(std::move(reader)), stop_(std::move(stop)) {}
+      : ReaderWrapper(std::move(reader)), world_(world), sim_(sim), stop_(std::move(stop)) {}
 
   Result<std::optional<pipeline::Document>> Next() override {
     MaybeHang(sim_, stop_);
-    auto document = reader_->Next();
+    auto document = ReaderWrapper::Next();
     if (document && *document && world_.Poison(std::string((*document)->id))) {
       world_.CountPoisonDeath();
       sim_.Crash("poison");
     }
     return document;
   }
-  Result<std::optional<std::string>> Split() override { return reader_->Split(); }
 
  private:
   WorkWorld& world_;
   Simulation& sim_;
-  std::unique_ptr<pipeline::Reader> reader_;
   const std::stop_token stop_;
 };
 

@@ -59,23 +59,14 @@ class WorkWorld {
 };
 
 // One process's view of the world's source.
-class WorldSource final : public pipeline::Source {
+class WorldSource final : public pipeline::SourceWrapper {
  public:
-  WorldSource(WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
+  WorldSource(WorkWorld& world, Simulation& sim)
+      : SourceWrapper(world.source()), world_(world), sim_(sim) {}
 
-  Result<std::vector<pipeline::Collection>> Collections() override {
-    return world_.source().Collections();
-  }
-  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
-    return world_.source().Partitions(collection);
-  }
   Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
                                                  const std::string& position,
                                                  std::stop_token stop) override;
-  std::optional<double> FractionBefore(const pipeline::Partition& partition,
-                                       const std::string& position) override {
-    return world_.source().FractionBefore(partition, position);
-  }
 
  private:
   WorkWorld& world_;

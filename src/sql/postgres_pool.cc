@@ -1,5 +1,6 @@
 #include "sql/postgres_pool.h"
 
+#include "core/backoff.h"
 #include "core/mutex.h"
 
 namespace muster::sql {
@@ -40,14 +41,12 @@ Result<PostgresPool::Lease> PostgresPool::Take() {
 
 Result<std::vector<PgResult>> PostgresPool::Run(std::span<const PgCall> calls, Env& env) {
   const MonoTime give_up = env.MonoNow() + kRetryFor;
+  Backoff backoff(env, {}, {.first = kRetryPause});
   for (int tries = 1;; ++tries) {
     MUSTER_ASSIGN(auto connection, Take());
     auto results = connection->Execute(calls);
-    if (results || results.error().code != Code::kUnavailable || tries == kMaxTries ||
-        env.MonoNow() >= give_up) {
-      return results;
-    }
-    static_cast<void>(env.Sleep(env.Jitter(tries * kRetryPause), {}));
+    if (results || results.error().code != Code::kUnavailable || tries == kMaxTries) return results;
+    if (!backoff.PauseBefore(give_up)) return results;
   }
 }
 

@@ -210,7 +210,8 @@ SqliteDb::SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout)
 
 SqliteDb::~SqliteDb() { sqlite3_close_v2(db_); }
 
-// SQLite's own handler sleeps in steps of up to 100 ms, far longer than a commit.
+// SQLite's own handler sleeps in steps of up to 100 ms, far longer than a commit. No Backoff: that
+// pauses for milliseconds, and keeps a count of its own.
 int SqliteDb::WaitWhileBusy(void* self, int tries) {
   auto& db = *static_cast<SqliteDb*>(self);
   const MonoTime now = RealEnv().MonoNow();

@@ -11,6 +11,7 @@
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
 #include "store/backends.h"
+#include "store/store_wrapper.h"
 #include "support/migrate.h"
 #include "work/coordinator.h"
 
@@ -20,37 +21,21 @@ namespace {
 using namespace std::chrono_literals;
 
 // Counts the scans of items that go through it.
-class ScannedStore final : public store::Store {
+class ScannedStore final : public store::StoreWrapper {
  public:
-  explicit ScannedStore(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
-  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
-    return store_->Get(kind, key);
-  }
+  using store::StoreWrapper::StoreWrapper;
   Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
                                           std::string_view after, int limit) override {
     if (kind == kWorkKind) ++scans;
     if (kind == kWorkKind) std::this_thread::sleep_for(scan_takes);
-    auto found = store_->Scan(kind, prefix, after, limit);
+    auto found = inner().Scan(kind, prefix, after, limit);
     if (kind == kWorkKind && after_scan) std::exchange(after_scan, {})();
     return found;
-  }
-  Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
-    return store_->Write(changes);
-  }
-  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
-    return store_->Claim(request);
-  }
-  Result<WallTime> Now() override { return store_->Now(); }
-  void Wait(std::string_view kind, milliseconds timeout, std::stop_token stop) override {
-    store_->Wait(kind, timeout, stop);
   }
 
   std::atomic<int> scans = 0;
   milliseconds scan_takes{0};
   std::function<void()> after_scan = {};  // of items, once
-
- private:
-  std::unique_ptr<store::Store> store_;
 };
 
 // 400 documents in 20 items; the sink refuses some.
@@ -83,7 +68,8 @@ class ErrorBudgetTest : public ::testing::Test {
   RunInfo Info() { return ReadRun(store_, "run").value(); }
   RunTotals Totals() { return ReadTotals(store_, "run").value(); }
 
-  ScannedStore store_{store::NewMemoryStore(RealEnv())};
+  const std::unique_ptr<store::Store> records_ = store::NewMemoryStore(RealEnv());
+  ScannedStore store_{*records_};
   pipeline::MemorySource source_{20};
   pipeline::MemorySink sink_;
   testing::NoDeadLetters letters_;

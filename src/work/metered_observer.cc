@@ -18,7 +18,7 @@ Metrics::Counter DocumentsOf(Metrics& metrics, const char* outcome) {
 
 MeteredObserver::MeteredObserver(WorkObserver& observer, Metrics& metrics, net::Tracer& tracer,
                                  Env& env, std::string run, std::string worker)
-    : observer_(observer),
+    : WorkObserverWrapper(observer),
       metrics_(metrics),
       tracer_(tracer),
       env_(env),
@@ -46,7 +46,7 @@ void MeteredObserver::Acquired(const WorkItem& item, const pipeline::Progress& f
        {"worker", worker_},
        {"epoch", item.fence().epoch},
        {"read", from.counts.read}});
-  observer_.Acquired(item, from);
+  WorkObserverWrapper::Acquired(item, from);
 }
 
 void MeteredObserver::Advanced(const WorkItem& item, const pipeline::Progress& progress) {
@@ -60,12 +60,12 @@ void MeteredObserver::Advanced(const WorkItem& item, const pipeline::Progress& p
     bytes_.Add(static_cast<double>(progress.counts.bytes - seen.bytes));
     seen = progress.counts;
   }
-  observer_.Advanced(item, progress);
+  WorkObserverWrapper::Advanced(item, progress);
 }
 
 void MeteredObserver::Split(const WorkItem& item, const pipeline::Progress& progress) {
   splits_.Add();
-  observer_.Split(item, progress);
+  WorkObserverWrapper::Split(item, progress);
 }
 
 void MeteredObserver::Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) {
@@ -99,7 +99,7 @@ void MeteredObserver::Ended(const WorkItem& item, ShardOutcome outcome, const Er
        {"epoch", item.fence().epoch},
        {"outcome", ShardOutcomeName(outcome)},
        {"why", error}});
-  observer_.Ended(item, outcome, why);
+  WorkObserverWrapper::Ended(item, outcome, why);
 }
 
 }  // namespace muster::work

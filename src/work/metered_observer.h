@@ -5,8 +5,8 @@
 
 #include "core/metrics.h"
 #include "core/mutex.h"
-#include "muster/work.h"
 #include "net/tracer.h"
+#include "work/observer_wrapper.h"
 
 namespace muster::work {
 
@@ -14,7 +14,7 @@ namespace muster::work {
 // muster_leases_acquired_total, muster_leases_ended_total by outcome, muster_progress_total,
 // muster_splits_total, muster_documents_total by outcome and muster_document_bytes_total.
 // Thread-safe; arguments must outlive it.
-class MeteredObserver final : public WorkObserver {
+class MeteredObserver final : public WorkObserverWrapper {
  public:
   // `run` and `worker` name them in traces and logs.
   MeteredObserver(WorkObserver& observer, Metrics& metrics, net::Tracer& tracer, Env& env,
@@ -22,10 +22,8 @@ class MeteredObserver final : public WorkObserver {
 
   void Acquired(const WorkItem& item, const pipeline::Progress& from) override;
   void Advanced(const WorkItem& item, const pipeline::Progress& progress) override;
-  void Renewed(const WorkItem& item) override { observer_.Renewed(item); }
   void Split(const WorkItem& item, const pipeline::Progress& progress) override;
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override;
-  void Waits(const std::string& what) override { observer_.Waits(what); }
 
  private:
   struct InHand {
@@ -33,7 +31,6 @@ class MeteredObserver final : public WorkObserver {
     WallTime since{};
   };
 
-  WorkObserver& observer_;
   Metrics& metrics_;
   net::Tracer& tracer_;
   Env& env_;

@@ -64,16 +64,31 @@ constexpr RecordFields<StopBody, 3> kStopFields{
     {Required<StopBody, &StopBody::read>("read"), Required<StopBody, &StopBody::failed>("failed"),
      Required<StopBody, &StopBody::most, Reason>("most")}};
 
+enum class RunStep { kPreparing, kReady, kFinished };
+constexpr EnumNames<RunStep, 3> kRunSteps{{{
+    {RunStep::kPreparing, "preparing"},
+    {RunStep::kReady, "ready"},
+    {RunStep::kFinished, "finished"},
+}}};
+enum class PrepareStep { kOpen, kDone };
+constexpr EnumNames<PrepareStep, 2> kPrepareSteps{{{
+    {PrepareStep::kOpen, "open"},
+    {PrepareStep::kDone, "done"},
+}}};
+
 void PutRunState(const RunBody& from, Json& json, std::string_view name) {
-  json[name] = from.finished ? "finished" : from.ready ? "ready" : "preparing";
+  json[name] = kRunSteps.NameOf(from.finished ? RunStep::kFinished
+                                : from.ready  ? RunStep::kReady
+                                              : RunStep::kPreparing);
 }
 
 void TakeRunState(JsonFields& fields, RunBody& to, std::string_view name) {
   std::string state;
   fields.Need(name, state);
-  to.finished = state == "finished";
-  to.ready = to.finished || state == "ready";
-  if (!to.ready && state != "preparing") fields.Mistake("its state is '" + Shortened(state) + "'");
+  const auto step = kRunSteps.Find(state);
+  if (!step) return fields.Mistake("its state is '" + Shortened(state) + "'");
+  to.finished = step == RunStep::kFinished;
+  to.ready = to.finished || step == RunStep::kReady;
 }
 
 void PutLimit(const RunBody& from, Json& json, std::string_view name) {
@@ -210,12 +225,12 @@ constexpr RecordTable<PrepareBody, 5> kPrepareTable{
     {{
         {"state",
          [](const PrepareBody& from, Json& json, std::string_view name) {
-           json[name] = from.done ? "done" : "open";
+           json[name] = kPrepareSteps.NameOf(from.done ? PrepareStep::kDone : PrepareStep::kOpen);
          },
          [](JsonFields& fields, PrepareBody& to, std::string_view name) {
            std::string state;
            fields.Read(name, state);
-           to.done = state == "done";
+           to.done = kPrepareSteps.Find(state) == PrepareStep::kDone;
          }},
         Always<PrepareBody, &PrepareBody::collection>("collection"),
         Always<PrepareBody, &PrepareBody::partitions>("partitions"),

@@ -18,25 +18,28 @@
 namespace muster::work {
 
 // Transforms documents only if they have not been, and maps them to their targets.
-class RedrivePlan final : public pipeline::TransformPlan {
+class RedrivePlan final : public pipeline::TransformPlanWrapper {
  public:
   RedrivePlan(const pipeline::TransformPlan& transforms, const pipeline::LetterGroup& group)
-      : transforms_(transforms), group_(group) {}
+      : TransformPlanWrapper(transforms), group_(group) {}
 
   Result<std::vector<std::unique_ptr<pipeline::Transform>>> Make(
       const std::string& collection) const override {
-    if (!group_.transformed) return transforms_.Make(collection);
+    if (!group_.transformed) return TransformPlanWrapper::Make(collection);
     return std::vector<std::unique_ptr<pipeline::Transform>>();
   }
   std::string TargetName(const std::string& collection) const override {
-    return group_.target.empty() ? transforms_.TargetName(collection) : group_.target;
+    return group_.target.empty() ? TransformPlanWrapper::TargetName(collection) : group_.target;
   }
   bool EditsDocuments() const override {
-    return !group_.transformed && transforms_.EditsDocuments();
+    return !group_.transformed && TransformPlanWrapper::EditsDocuments();
+  }
+  // A letter has no metadata of its collection: only the name counts.
+  Result<pipeline::Collection> Target(const pipeline::Collection& collection) const override {
+    return pipeline::Collection{TargetName(collection.name), collection.metadata};
   }
 
  private:
-  const pipeline::TransformPlan& transforms_;
   const pipeline::LetterGroup& group_;
 };
 
@@ -91,21 +94,22 @@ class PageSource final : public pipeline::SourceWrapper {
   }
 
  private:
-  class PageReader final : public pipeline::Reader {
+  class PageReader final : public pipeline::ReaderWrapper {
    public:
     PageReader(std::unique_ptr<Reader> inner, const std::vector<pipeline::LetterPlace>& letters)
-        : inner_(std::move(inner)), letters_(letters) {}
+        : ReaderWrapper(std::move(inner)), letters_(letters) {}
 
     Result<std::optional<pipeline::Document>> Next() override {
-      MUSTER_ASSIGN(auto document, inner_->Next());
+      MUSTER_ASSIGN(auto document, ReaderWrapper::Next());
       if (!document) return document;
       position_ = PositionOf(letters_.at(next_++));
       document->position = position_;
       return document;
     }
+    // The file's positions are not those of the letters.
+    Result<std::optional<std::string>> Split() override { return std::nullopt; }
 
    private:
-    const std::unique_ptr<Reader> inner_;
     const std::vector<pipeline::LetterPlace>& letters_;
     size_t next_ = 0;
     std::string position_;

@@ -18,36 +18,21 @@ namespace {
 using namespace std::chrono_literals;
 
 // Writes one change of a request at a time, and after so many none any more: its process is gone.
-class MortalStore final : public store::Store {
+class MortalStore final : public store::StoreWrapper {
  public:
-  explicit MortalStore(store::Store& store) : store_(store) {}
-  Result<std::optional<store::Record>> Get(std::string_view kind, std::string_view key) override {
-    return store_.Get(kind, key);
-  }
-  Result<std::vector<store::Record>> Scan(std::string_view kind, std::string_view prefix,
-                                          std::string_view after, int limit) override {
-    return store_.Scan(kind, prefix, after, limit);
-  }
+  using store::StoreWrapper::StoreWrapper;
   Result<std::vector<store::Written>> Write(std::span<const store::Change> changes) override {
     std::vector<store::Written> all;
     for (const store::Change& change : changes) {
       if (left == 0) return Error{Code::kInternal, "dead"};
       --left;
-      MUSTER_ASSIGN(const auto written, store_.Write({&change, 1}));
+      MUSTER_ASSIGN(const auto written, inner().Write({&change, 1}));
       all.push_back(written.front());
     }
     return all;
   }
-  Result<std::vector<store::Record>> Claim(const store::ClaimRequest& request) override {
-    return store_.Claim(request);
-  }
-  Result<WallTime> Now() override { return store_.Now(); }
-  void Wait(std::string_view, milliseconds, std::stop_token) override {}
 
   int left = std::numeric_limits<int>::max();
-
- private:
-  store::Store& store_;
 };
 
 class HookedStore final : public store::StoreWrapper {

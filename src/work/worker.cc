@@ -7,6 +7,7 @@
 #include "core/guard.h"
 #include "core/mutex.h"
 #include "core/planted_bug.h"
+#include "work/observer_wrapper.h"
 #include "work/slot.h"
 
 namespace muster::work {
@@ -22,14 +23,14 @@ constexpr auto kGrace = 400ms;
 
 // One thread and the means to stop it: for an item that is no longer ours, and for everything when
 // the worker ends.
-class WatchedSlot final : public WorkObserver {
+class WatchedSlot final : public WorkObserverWrapper {
  public:
   // `sooner` is called when the lease ends earlier than the watch knows, `failed` when an item has
   // failed.
   WatchedSlot(std::unique_ptr<WorkCoordinator> coordinator, WorkObserver& observer,
               std::function<void()> sooner, std::function<void(const Error&)> failed)
-      : coordinator_(std::move(coordinator)),
-        observer_(observer),
+      : WorkObserverWrapper(observer),
+        coordinator_(std::move(coordinator)),
         sooner_(std::move(sooner)),
         failed_(std::move(failed)) {}
 
@@ -70,28 +71,21 @@ class WatchedSlot final : public WorkObserver {
 
   void Acquired(const WorkItem& item, const pipeline::Progress& from) override {
     LeaseEnds(item.deadline());
-    observer_.Acquired(item, from);
-  }
-  void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
-    observer_.Advanced(item, progress);
+    WorkObserverWrapper::Acquired(item, from);
   }
   void Renewed(const WorkItem& item) override {
     if (!PLANTED_BUG(renewals_are_not_noticed)) LeaseEnds(item.deadline());
-    observer_.Renewed(item);
-  }
-  void Split(const WorkItem& item, const pipeline::Progress& progress) override {
-    observer_.Split(item, progress);
+    WorkObserverWrapper::Renewed(item);
   }
   void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
     LeaseEnds(MonoTime::max());
-    observer_.Ended(item, outcome, why);
+    WorkObserverWrapper::Ended(item, outcome, why);
     if (outcome != ShardOutcome::kFailed && outcome != ShardOutcome::kQuarantined) return;
     failed_(why != nullptr ? *why
                            : Error{Code::kInternal, "item '" + item.name() +
                                                         "' was quarantined: its holders disappeared"
                                                         " or failed too often"});
   }
-  void Waits(const std::string& what) override { observer_.Waits(what); }
 
  private:
   // A renewal may shorten it: attempts without progress have longer leases.
@@ -105,7 +99,6 @@ class WatchedSlot final : public WorkObserver {
   }
 
   std::unique_ptr<WorkCoordinator> coordinator_;
-  WorkObserver& observer_;
   const std::function<void()> sooner_;
   const std::function<void(const Error&)> failed_;
   Mutex mutex_;

@@ -37,6 +37,7 @@ class SimulatedBackend final : public Backend {
     return *std::move(answer);
   }
 
+  // No wrapper: a call that was forwarded would not be driven.
   class Driven final : public store::Store {
    public:
     Driven(sim::Simulation& sim, store::Store& store) : sim_(sim), store_(store) {}

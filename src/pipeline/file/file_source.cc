@@ -13,6 +13,7 @@
 #include "core/file_output.h"
 #include "core/number.h"
 #include "core/sha256.h"
+#include "pipeline/flow/wrappers.h"
 
 namespace muster::pipeline {
 namespace {
@@ -105,20 +106,18 @@ Status CheckMark(const std::string& path, const std::string& mark) {
 }
 
 // Reads a partition of a file that must not shrink during the read.
-class WholeReader final : public Reader {
+class WholeReader final : public ReaderWrapper {
  public:
   WholeReader(std::unique_ptr<Reader> reader, std::string path, uint64_t expected)
-      : reader_(std::move(reader)), path_(std::move(path)), expected_(expected) {}
+      : ReaderWrapper(std::move(reader)), path_(std::move(path)), expected_(expected) {}
 
   Result<std::optional<Document>> Next() override {
-    auto document = reader_->Next();
+    auto document = ReaderWrapper::Next();
     if (document && !*document) MUSTER_TRY(CheckSize(path_, expected_));
     return document;
   }
-  Result<std::optional<std::string>> Split() override { return reader_->Split(); }
 
  private:
-  const std::unique_ptr<Reader> reader_;
   const std::string path_;
   const uint64_t expected_;
 };

@@ -79,6 +79,31 @@ class OneCollection : public SourceWrapper {
   const Collection& collection_;
 };
 
+// The wrapped object must outlive it.
+class TransformPlanWrapper : public TransformPlan {
+ public:
+  explicit TransformPlanWrapper(const TransformPlan& inner) : inner_(inner) {}
+
+  Result<std::vector<std::unique_ptr<Transform>>> Make(
+      const std::string& collection) const override {
+    return inner_.Make(collection);
+  }
+  std::string TargetName(const std::string& collection) const override {
+    return inner_.TargetName(collection);
+  }
+  bool EditsDocuments() const override { return inner_.EditsDocuments(); }
+  std::string Scripts() const override { return inner_.Scripts(); }
+  Result<Collection> Target(const Collection& collection) const override {
+    return inner_.Target(collection);
+  }
+
+ protected:
+  const TransformPlan& inner() const { return inner_; }
+
+ private:
+  const TransformPlan& inner_;
+};
+
 class WriterWrapper : public Writer {
  public:
   explicit WriterWrapper(std::unique_ptr<Writer> inner) : inner_(std::move(inner)) {}

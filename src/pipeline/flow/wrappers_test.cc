@@ -54,6 +54,20 @@ class LoudSource final : public Source {
   }
 };
 
+class LoudPlan final : public TransformPlan {
+ public:
+  Result<std::vector<std::unique_ptr<Transform>>> Make(
+      const std::string& /*collection*/) const override {
+    return std::vector<std::unique_ptr<Transform>>(2);
+  }
+  std::string TargetName(const std::string& name) const override { return "target of " + name; }
+  bool EditsDocuments() const override { return false; }
+  std::string Scripts() const override { return "scripts"; }
+  Result<Collection> Target(const Collection& collection) const override {
+    return Collection{.name = collection.name, .metadata = "edited"};
+  }
+};
+
 class LoudWriter final : public Writer {
  public:
   explicit LoudWriter(std::string& calls) : calls_(calls) {}
@@ -136,6 +150,17 @@ TEST(SourceWrapper, ForwardsEveryCall) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_FALSE(source.Read({}, "nowhere", stop.get_token()));
+}
+
+TEST(TransformPlanWrapper, ForwardsEveryCall) {
+  const LoudPlan loud;
+  const TransformPlanWrapper wrapper(loud);
+  const TransformPlan& plan = wrapper;
+  EXPECT_EQ(plan.Make("a")->size(), 2U);
+  EXPECT_EQ(plan.TargetName("a"), "target of a");
+  EXPECT_FALSE(plan.EditsDocuments());
+  EXPECT_EQ(plan.Scripts(), "scripts");
+  EXPECT_EQ(plan.Target({"a"})->metadata, "edited");
 }
 
 TEST(WriterWrapper, ForwardsEveryCall) {

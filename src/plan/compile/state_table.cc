@@ -11,7 +11,6 @@ namespace {
 
 constexpr const char* kKind = "plan.states";
 constexpr const char* kQueue = "default";
-constexpr RecordFormat kFormat{kKind, 1};
 constexpr size_t kMaxPartBytes = 200'000;  // a body may have 350 KB
 constexpr int64_t kMaxParts = 1'000;
 
@@ -35,6 +34,15 @@ constexpr RecordFields<PlanState, 4> kStateFields{{
     Field<PlanState, &PlanState::phase, ByName<kPhaseNames>>("phase"),
     Field<PlanState, &PlanState::task>("task"),
 }};
+
+// A record: some of the states, by name.
+struct Part {
+  int64_t parts = 0;  // in all
+  Json states = Json::object();
+};
+constexpr RecordTable<Part, 2> kPartTable{
+    RecordFormat{kKind, 1},
+    {{Required<Part, &Part::parts>("parts"), Required<Part, &Part::states>("states")}}};
 
 Json StateJson(const PlanState& state) { return Nested<kStateFields>::Write(state); }
 
@@ -81,9 +89,9 @@ Status WriteStates(store::Store& store, const std::string& execution, const Stat
   const std::vector<Json> parts = PartsOf(states);
   // The first part is written last: if it exists, all do.
   for (size_t i = parts.size(); i-- > 0;) {
-    MUSTER_TRY(WritePart(
-        store, KeyOf(execution, static_cast<int64_t>(i)),
-        {{kVersionField, kFormat.version}, {"parts", parts.size()}, {"states", parts[i]}}));
+    const Part part{.parts = static_cast<int64_t>(parts.size()), .states = parts[i]};
+    MUSTER_TRY(
+        WritePart(store, KeyOf(execution, static_cast<int64_t>(i)), kPartTable.ToJson(part)));
   }
   return {};
 }
@@ -97,11 +105,10 @@ Result<std::optional<StateTable>> ReadStates(store::Store& store, const std::str
     MUSTER_ASSIGN(const auto found, store.Get(kKind, key));
     if (!found && i == 0) return std::optional<StateTable>();
     if (!found) return Error{Code::kCorrupt, what + " is missing"};
-    const Json body = Json::parse(found->body, nullptr, false);
-    MUSTER_TRY(CheckVersion(VersionOf(body), kFormat, what));
-    parts = NumberIn(body, "parts");
+    MUSTER_ASSIGN(const Part part, kPartTable.Parse(found->body, what));
+    parts = part.parts;
     if (parts < 1 || parts > kMaxParts) return Error{Code::kCorrupt, what + " is damaged"};
-    for (const auto& [name, json] : MemberIn(body, "states").items()) {
+    for (const auto& [name, json] : part.states.items()) {
       auto state = ReadState(json, name);
       if (!state) return state.error().Within(what);
       states[name] = *std::move(state);

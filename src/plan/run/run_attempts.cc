@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/json_fields.h"
+#include "core/record_fields.h"
 #include "core/timestamp.h"
 #include "plan/run/run_body.h"
 #include "plan/run/runs.h"
@@ -12,6 +12,12 @@ namespace {
 
 constexpr size_t kMaxKept = 100;        // attempts kept in a record: the latest
 constexpr size_t kMaxPrefixBytes = 30;  // of the run's id, in the name of an execution
+
+constexpr RecordFields<Attempt, 3> kAttemptFields{{
+    Always<Attempt, &Attempt::number>("number"),
+    Always<Attempt, &Attempt::execution>("execution"),
+    Field<Attempt, &Attempt::again>("again"),
+}};
 
 std::string LegacyExecutionOf(const std::string& id, int64_t attempt) {
   return attempt == 1 ? id : id + "." + std::to_string(attempt);
@@ -69,9 +75,7 @@ void AddAttempt(RunState& run) {
 Json AttemptsJson(const RunState& run) {
   Json attempts = Json::array();
   for (const Attempt& attempt : run.attempts) {
-    Json one{{"number", attempt.number}, {"execution", attempt.execution}};
-    if (!attempt.again.empty()) one["again"] = attempt.again;
-    attempts.push_back(std::move(one));
+    attempts.push_back(Nested<kAttemptFields>::Write(attempt));
   }
   return attempts;
 }
@@ -86,10 +90,9 @@ void ReadAttempts(const Json* attempts, RunState& run) {
     return;
   }
   for (const Json& one : *attempts) {
-    Attempt attempt{NumberIn(one, "number"), TextIn(one, "execution"), {}};
-    for (const Json& task : MemberIn(one, "again")) {
-      if (task.is_string()) attempt.again.push_back(task.get<std::string>());
-    }
+    Attempt attempt{.number = 0, .execution = {}};
+    JsonFields fields(one);
+    ReadMembers(kAttemptFields, fields, attempt);
     if (attempt.number > 0 && !attempt.execution.empty())
       run.attempts.push_back(std::move(attempt));
   }

@@ -21,13 +21,18 @@ constexpr RecordFormat kFormat{"plan.run", 2};
 constexpr int64_t kEnumsByName = 2;  // since this version
 
 constexpr char kPinsScripts[] = "pins_scripts";
+constexpr char kHash[] = "hash";
+// Members that are not part of the run's state: they are large, and read where they are needed.
+constexpr char kDone[] = "done";
+constexpr char kCancel[] = "cancel";
+constexpr char kContent[] = "content";
 
 // What a record says of its run. The id is the record's key.
 constexpr RecordFields<RunState, 14> kRunFields{{
     Always<RunState, &RunState::plan>("plan"),
     Always<RunState, &RunState::path>("path"),
     Always<RunState, &RunState::folder>("folder"),
-    Always<RunState, &RunState::hash>("hash"),
+    Always<RunState, &RunState::hash>(kHash),
     {kPinsScripts, [](const RunState&, Json& json, std::string_view name) { json[name] = true; },
      [](JsonFields&, RunState&, std::string_view) {}},
     Always<RunState, &RunState::incarnation>("incarnation"),
@@ -157,9 +162,9 @@ std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
   Json body{{kVersionField, kFormat.version}};
   WriteMembers(kRunFields, run, body);
-  body["done"] = done;
-  body["cancel"] = CancelMachine(plan, run);
-  body["content"] = std::move(canonical);
+  body[kDone] = done;
+  body[kCancel] = CancelMachine(plan, run);
+  body[kContent] = std::move(canonical);
   return ToJsonText(body);
 }
 
@@ -177,16 +182,16 @@ Result<RunState> ReadRunBody(const store::Record& record) {
 }
 
 Json DoneOf(const store::Record& record) {
-  const Json done = MemberIn(Json::parse(record.body, nullptr, false), "done");
+  const Json done = MemberIn(Json::parse(record.body, nullptr, false), kDone);
   return done.is_object() ? done : Json::object();
 }
 
 Json CancelMachineOf(const store::Record& record) {
-  return MemberIn(Json::parse(record.body, nullptr, false), "cancel");
+  return MemberIn(Json::parse(record.body, nullptr, false), kCancel);
 }
 
 Result<std::optional<Plan>> PinnedPlan(const store::Record& record) {
-  const Json content = MemberIn(Json::parse(record.body, nullptr, false), "content");
+  const Json content = MemberIn(Json::parse(record.body, nullptr, false), kContent);
   if (content.is_null()) return std::optional<Plan>();
   MUSTER_ASSIGN(Plan plan, ReadCanonical(content));
   return std::optional<Plan>(std::move(plan));
@@ -194,12 +199,12 @@ Result<std::optional<Plan>> PinnedPlan(const store::Record& record) {
 
 bool IsPinned(const store::Record& record, const Plan& plan) {
   const Json body = Json::parse(record.body, nullptr, false);
-  return TextIn(body, "hash") == HashOf(AsPinnedBy(body, plan), FormOf(body));
+  return TextIn(body, kHash) == HashOf(AsPinnedBy(body, plan), FormOf(body));
 }
 
 std::string DescribeChanges(const store::Record& record, const Plan& plan) {
   const Json body = Json::parse(record.body, nullptr, false);
-  const Json& content = MemberIn(body, "content");
+  const Json& content = MemberIn(body, kContent);
   if (content.is_null()) return "its hash differs";
   std::string text;
   const auto differences = CompareJson(content, Canonical(AsPinnedBy(body, plan), FormOf(body)));

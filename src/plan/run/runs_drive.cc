@@ -41,7 +41,8 @@ bool Runs::Holds(const store::Record& record, int64_t epoch) const {
 }
 
 // The fence alone decides: a lease that ended while the store was away is renewed if no other
-// process has claimed the run since.
+// process has claimed the run since. That is why a store::Lease is not kept: it gives up at its
+// deadline. And the thread that drives a run need not be the one that claimed it.
 Status Runs::SetDue(const RunState& run, store::Due due) {
   return store::Update(
       store_, kRunKind, run.id,

@@ -6,28 +6,6 @@
 
 namespace muster::states {
 
-std::string_view TypeName(StateType type) {
-  switch (type) {
-    case StateType::kTask:
-      return "Task";
-    case StateType::kPass:
-      return "Pass";
-    case StateType::kChoice:
-      return "Choice";
-    case StateType::kWait:
-      return "Wait";
-    case StateType::kSucceed:
-      return "Succeed";
-    case StateType::kFail:
-      return "Fail";
-    case StateType::kParallel:
-      return "Parallel";
-    case StateType::kMap:
-      return "Map";
-  }
-  return "";
-}
-
 CheckedDefinition CheckDefinition(std::string_view text, JsonataEngine* jsonata) {
   CheckedDefinition checked;
   if (text.size() > kMaxDefinitionBytes) {

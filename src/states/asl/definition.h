@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "muster/result.h"
 #include "states/asl/choice.h"
 #include "states/asl/json_path.h"
@@ -19,7 +20,39 @@ namespace muster::states {
 enum class StateType { kTask, kPass, kChoice, kWait, kSucceed, kFail, kParallel, kMap };
 
 // "Task", "Pass", …
-std::string_view TypeName(StateType type);
+inline constexpr EnumNames<StateType, 8> kStateTypes{{{
+    {StateType::kTask, "Task"},
+    {StateType::kPass, "Pass"},
+    {StateType::kChoice, "Choice"},
+    {StateType::kWait, "Wait"},
+    {StateType::kSucceed, "Succeed"},
+    {StateType::kFail, "Fail"},
+    {StateType::kParallel, "Parallel"},
+    {StateType::kMap, "Map"},
+}}};
+
+// The format of the file that an ItemReader reads.
+enum class InputType { kObjects, kCsv, kJson, kJsonLines, kManifest, kParquet };
+inline constexpr EnumNames<InputType, 5> kInputTypes{{{
+    {InputType::kCsv, "CSV"},
+    {InputType::kJson, "JSON"},
+    {InputType::kJsonLines, "JSONL"},
+    {InputType::kManifest, "MANIFEST"},
+    {InputType::kParquet, "PARQUET"},
+}}};
+
+// The format of the files that a ResultWriter writes, and what it does with outputs before.
+enum class OutputType { kJson, kJsonLines };
+inline constexpr EnumNames<OutputType, 2> kOutputTypes{{{
+    {OutputType::kJson, "JSON"},
+    {OutputType::kJsonLines, "JSONL"},
+}}};
+enum class Transformation { kNone, kFlatten, kCompact };
+inline constexpr EnumNames<Transformation, 3> kTransformations{{{
+    {Transformation::kNone, "NONE"},
+    {Transformation::kFlatten, "FLATTEN"},
+    {Transformation::kCompact, "COMPACT"},
+}}};
 
 // InputPath or OutputPath: absent, null, or a path.
 struct PathField {
@@ -69,7 +102,7 @@ struct ChoiceRule {
 struct ItemReader {
   std::string resource;
   std::optional<Template> parameters;
-  std::string input_type;  // CSV, JSON, JSONL, MANIFEST; empty: a list of objects
+  InputType input_type = InputType::kObjects;
   std::string csv_delimiter = ",";
   std::vector<std::string> csv_headers;  // empty: in the first row
   Computed max_items;
@@ -84,8 +117,9 @@ struct ItemBatcher {
 struct ResultWriter {
   std::string resource;  // empty: results stay in the output
   std::optional<Template> parameters;
-  std::string output_type = "JSON";
-  std::string transformation = "NONE";  // if results stay in the output and none is named: COMPACT
+  OutputType output_type = OutputType::kJson;
+  // If results stay in the output and none is named: kCompact.
+  Transformation transformation = Transformation::kNone;
 };
 
 struct State {

@@ -103,10 +103,10 @@ void DefinitionReader::ReadItemReader(State& state, const Node& node) {
   if (const Node* config = fields.Object("ReaderConfig")) {
     Fields config_fields(*config, source_);
     if (const Node* type = config_fields.String("InputType")) {
-      reader.input_type = type->text();
-      const std::set<std::string> types = {"CSV", "JSON", "JSONL", "MANIFEST", "PARQUET"};
-      if (!types.contains(reader.input_type))
+      const auto known = kInputTypes.Find(type->text());
+      if (!known)
         source_.Add(type->offset, "\"InputType\" is \"CSV\", \"JSON\", \"JSONL\" or \"MANIFEST\"");
+      reader.input_type = known.value_or(InputType::kObjects);
     }
     config_fields.Find("ManifestType");
     config_fields.Find("Transformation");
@@ -160,21 +160,21 @@ void DefinitionReader::ReadResultWriter(State& state, const Node& node) {
   Fields fields(node, source_);
   ResultWriter writer;
   if (const Node* resource = fields.String("Resource")) writer.resource = resource->text();
-  if (writer.resource.empty()) writer.transformation = "COMPACT";
+  if (writer.resource.empty()) writer.transformation = Transformation::kCompact;
   writer.parameters = ReadTemplate(state, fields, state.jsonata ? "Arguments" : "Parameters");
   if (const Node* config = fields.Object("WriterConfig")) {
     Fields config_fields(*config, source_);
     if (const Node* type = config_fields.String("OutputType")) {
-      writer.output_type = type->text();
-      if (writer.output_type != "JSON" && writer.output_type != "JSONL")
-        source_.Add(type->offset, "\"OutputType\" is \"JSON\" or \"JSONL\"");
+      const auto known = kOutputTypes.Find(type->text());
+      if (!known) source_.Add(type->offset, "\"OutputType\" is \"JSON\" or \"JSONL\"");
+      writer.output_type = known.value_or(OutputType::kJson);
     }
     if (const Node* transformation = config_fields.String("Transformation")) {
-      writer.transformation = transformation->text();
-      const std::set<std::string> known = {"NONE", "FLATTEN", "COMPACT"};
-      if (!known.contains(writer.transformation))
+      const auto known = kTransformations.Find(transformation->text());
+      if (!known)
         source_.Add(transformation->offset,
                     "\"Transformation\" is \"NONE\", \"FLATTEN\" or \"COMPACT\"");
+      writer.transformation = known.value_or(writer.transformation);
     }
     config_fields.RejectOthers("\"WriterConfig\"", "");
   }

@@ -3,16 +3,6 @@
 #include <deque>
 
 namespace muster::states {
-namespace {
-
-const std::map<std::string, StateType, std::less<>> kTypes = {
-    {"Task", StateType::kTask},         {"Pass", StateType::kPass},
-    {"Choice", StateType::kChoice},     {"Wait", StateType::kWait},
-    {"Succeed", StateType::kSucceed},   {"Fail", StateType::kFail},
-    {"Parallel", StateType::kParallel}, {"Map", StateType::kMap}};
-
-}  // namespace
-
 Definition DefinitionReader::Read(const Node& root) {
   if (!root.is_object()) {
     source_.Add(root.offset, "a definition is a JSON object with \"StartAt\" and \"States\"");
@@ -151,12 +141,12 @@ State DefinitionReader::ReadState(const std::string& name, const Node& node, boo
     }
   }
   if (type == nullptr) return state;
-  const auto known = kTypes.find(type->text());
-  if (known == kTypes.end()) {
+  const auto known = kStateTypes.Find(type->text());
+  if (!known) {
     source_.Add(type->offset, "unknown state type \"" + type->text() + "\"");
     return state;
   }
-  state.type = known->second;
+  state.type = *known;
   switch (state.type) {
     case StateType::kTask:
       ReadTask(state, fields, node);
@@ -188,7 +178,7 @@ State DefinitionReader::ReadState(const std::string& name, const Node& node, boo
     ReadNext(state, fields, node);
   }
   fields.RejectOthers(std::string(state.jsonata ? "a JSONata " : "a JSONPath ") +
-                          std::string(TypeName(state.type)) + " state",
+                          std::string(kStateTypes.NameOf(state.type)) + " state",
                       "");
   return state;
 }

@@ -101,8 +101,8 @@ Result<Json> JsonlItems(const std::string& body) {
 }  // namespace
 
 Result<Json> ParseItems(const ItemReader& reader, const Json& answer) {
-  const std::string& type = reader.input_type;
-  if (type.empty()) {
+  const InputType type = reader.input_type;
+  if (type == InputType::kObjects) {
     const auto contents = answer.is_object() ? answer.find("Contents") : answer.end();
     if (answer.is_object() && contents != answer.end()) return *contents;
     if (answer.is_array()) return answer;
@@ -110,10 +110,10 @@ Result<Json> ParseItems(const ItemReader& reader, const Json& answer) {
   }
   const bool has_body = answer.is_object() && answer.contains("Body");
   const Json& body = has_body ? answer["Body"] : answer;
-  if (type == "JSON" || type == "MANIFEST") {
+  if (type == InputType::kJson || type == InputType::kManifest) {
     Json items =
         body.is_string() ? Json::parse(body.get_ref<const std::string&>(), nullptr, false) : body;
-    if (items.is_discarded() && type == "MANIFEST")
+    if (items.is_discarded() && type == InputType::kManifest)
       return CsvItems(reader, body.get<std::string>());
     if (items.is_discarded()) return Bad("the file is not JSON");
     if (!items.is_array()) return Bad("Attempting to map over non-iterable node.");
@@ -121,9 +121,9 @@ Result<Json> ParseItems(const ItemReader& reader, const Json& answer) {
   }
   if (!body.is_string())
     return Bad("the call of the ItemReader did not answer with a file in \"Body\"");
-  if (type == "CSV") return CsvItems(reader, body.get_ref<const std::string&>());
-  if (type == "JSONL") return JsonlItems(body.get_ref<const std::string&>());
-  return Bad("cannot read items of the type " + type);
+  if (type == InputType::kCsv) return CsvItems(reader, body.get_ref<const std::string&>());
+  if (type == InputType::kJsonLines) return JsonlItems(body.get_ref<const std::string&>());
+  return Bad("cannot read items of the type " + std::string(kInputTypes.NameOf(type)));
 }
 
 Json MakeBatches(const Json& items, const Json& batch_input, int64_t most_items,

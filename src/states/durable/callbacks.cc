@@ -2,11 +2,45 @@
 
 #include <utility>
 
+#include "core/record_fields.h"
 #include "muster/store.h"
 #include "states/durable/load_flow.h"
 
 namespace muster::states {
 namespace {
+
+constexpr RecordFields<CallbackAnswer, 3> kAnswerFields{{
+    {"output",
+     [](const CallbackAnswer& from, Json& json, std::string_view name) {
+       if (from.output) json[name] = *from.output;
+     },
+     // Null is an output, too.
+     [](JsonFields& fields, CallbackAnswer& to, std::string_view name) {
+       if (const Json* found = fields.Find(name)) to.output = *found;
+     }},
+    {"error",
+     [](const CallbackAnswer& from, Json& json, std::string_view name) {
+       if (!from.output) json[name] = from.error;
+     },
+     [](JsonFields& fields, CallbackAnswer& to, std::string_view name) {
+       fields.Read(name, to.error);
+     }},
+    {"cause",
+     [](const CallbackAnswer& from, Json& json, std::string_view name) {
+       if (!from.output) json[name] = from.cause;
+     },
+     [](JsonFields& fields, CallbackAnswer& to, std::string_view name) {
+       fields.Read(name, to.cause);
+     }},
+}};
+constexpr RecordTable<CallbackAnswer, 3> kAnswerTable{kCallbackFormat, kAnswerFields};
+
+struct Beat {
+  int64_t time = 0;  // milliseconds since 1970, by the store's clock
+};
+constexpr RecordTable<Beat, 1> kBeatTable{kCallbackFormat, {{Always<Beat, &Beat::time>("time")}}};
+
+std::string BeatKey(const std::string& token) { return token + "#heartbeat"; }
 
 // The key of the flow with this token, "NAME:PATH:ENTRY:RETRY". Inside a distributed Map, NAME is
 // the iteration's: "EXECUTION/PATH".
@@ -48,12 +82,14 @@ Status Wake(store::Store& store, const std::string& key, const std::string& toke
 
 }  // namespace
 
-Status AnswerCallback(store::Store& store, const std::string& token, Json answer) {
-  answer[kVersionField] = kCallbackFormat.version;
+Status AnswerCallback(store::Store& store, const std::string& token, const CallbackAnswer& answer) {
+  // The version stands last: an answer that is repeated is compared as text.
+  Json body = kAnswerTable.Members(answer);
+  body[kVersionField] = kCallbackFormat.version;
   MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
   MUSTER_TRY(CheckWaits(store, key, token));
   const store::Record record{
-      .kind = kCallbackKind, .queue = "none", .key = token, .body = ToJsonText(answer)};
+      .kind = kCallbackKind, .queue = "none", .key = token, .body = ToJsonText(body)};
   const auto create =
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     if (!stored) return store::Change::Put(record, store::Due::Never());
@@ -68,9 +104,8 @@ Status BeatCallback(store::Store& store, const std::string& token) {
   MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
   MUSTER_TRY(CheckWaits(store, key, token));
   MUSTER_ASSIGN(const WallTime now, store.Now());
-  const std::string beat_key = token + "#heartbeat";
-  const std::string body = ToJsonText(
-      Json{{kVersionField, kCallbackFormat.version}, {"time", now.time_since_epoch().count()}});
+  const std::string beat_key = BeatKey(token);
+  const std::string body = ToJsonText(kBeatTable.ToJson({.time = now.time_since_epoch().count()}));
   return store::Update(
       store, kCallbackKind, beat_key,
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
@@ -79,6 +114,22 @@ Status BeatCallback(store::Store& store, const std::string& token) {
         beat.body = body;
         return store::Change::Put(std::move(beat), store::Due::Never());
       });
+}
+
+Result<std::optional<CallbackAnswer>> FindAnswer(store::Store& store, const std::string& token) {
+  MUSTER_ASSIGN(const auto stored, store.Get(kCallbackKind, token));
+  if (!stored) return std::nullopt;
+  MUSTER_ASSIGN(CallbackAnswer answer,
+                kAnswerTable.Parse(stored->body, "the answer to '" + token + "'"));
+  return std::optional(std::move(answer));
+}
+
+Result<std::optional<WallTime>> FindBeat(store::Store& store, const std::string& token) {
+  MUSTER_ASSIGN(const auto stored, store.Get(kCallbackKind, BeatKey(token)));
+  if (!stored) return std::nullopt;
+  MUSTER_ASSIGN(const Beat beat,
+                kBeatTable.Parse(stored->body, "the heartbeat of '" + token + "'"));
+  return std::optional(WallTime(milliseconds(beat.time)));
 }
 
 }  // namespace muster::states

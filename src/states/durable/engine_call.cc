@@ -7,7 +7,7 @@
 #include "core/guard.h"
 #include "core/json.h"
 #include "core/planted_bug.h"
-#include "core/record_version.h"
+#include "states/durable/callbacks.h"
 #include "states/durable/engine.h"
 #include "states/run/runner.h"
 
@@ -163,15 +163,13 @@ Status Driver::LookForCallback(Drive& drive) {
 Result<bool> Driver::TakeCallback(Drive& drive) {
   Flow& flow = drive.flow();
   const std::string token = flow.task->token;
-  MUSTER_ASSIGN(auto stored, store_.Get(kCallbackKind, token));
-  if (stored) {
-    const Json answer = Json::parse(stored->body, nullptr, false);
-    MUSTER_TRY(CheckVersion(VersionOf(answer), kCallbackFormat, "the answer to '" + token + "'"));
-    if (answer.is_object() && answer.contains("output")) {
-      drive.interpreter->TaskSucceeded(flow, answer["output"]);
+  MUSTER_ASSIGN(auto answer, FindAnswer(store_, token));
+  if (answer) {
+    if (answer->output) {
+      drive.interpreter->TaskSucceeded(flow, *std::move(answer->output));
     } else {
       drive.interpreter->TaskFailed(
-          flow, {.error = answer.value("error", ""), .cause = answer.value("cause", "")});
+          flow, {.error = std::move(answer->error), .cause = std::move(answer->cause)});
     }
     return true;
   }
@@ -181,11 +179,8 @@ Result<bool> Driver::TakeCallback(Drive& drive) {
     return true;
   }
   if (flow.due && now >= *flow.due && flow.task->heartbeat_s) {
-    MUSTER_ASSIGN(auto beat, store_.Get(kCallbackKind, token + "#heartbeat"));
-    const Json body = beat ? Json::parse(beat->body, nullptr, false) : Json();
-    const WallTime last =
-        body.is_object() ? WallTime(milliseconds(body.value("time", int64_t{0}))) : WallTime{};
-    const WallTime next = last + std::chrono::seconds(*flow.task->heartbeat_s);
+    MUSTER_ASSIGN(const auto last, FindBeat(store_, token));
+    const WallTime next = last.value_or(WallTime{}) + std::chrono::seconds(*flow.task->heartbeat_s);
     if (next <= now) {
       drive.interpreter->TaskTimedOut(flow, true);
       return true;

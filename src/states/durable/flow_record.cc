@@ -3,13 +3,19 @@
 #include <algorithm>
 
 #include "core/json.h"
-#include "core/record_version.h"
+#include "core/record_fields.h"
 #include "states/durable/flow_codec.h"
 
 namespace muster::states {
 namespace {
 
-constexpr RecordFormat kMachineFormat{kMachineKind, 1};
+// A definition: the keys of the parts of its text.
+struct MachineBody {
+  std::vector<std::string> parts;
+};
+constexpr RecordTable<MachineBody, 1> kMachineTable{
+    RecordFormat{kMachineKind, 1}, {{Required<MachineBody, &MachineBody::parts>("parts")}}};
+
 constexpr size_t kMaxInlineBody = 300 * 1024;
 constexpr size_t kPartBytes = 200 * 1024;
 constexpr size_t kMaxInlineItems = 32 * 1024;
@@ -232,24 +238,21 @@ Result<std::string> FlowCodec::LoadMachine(const std::string& key) const {
   MUSTER_ASSIGN(auto stored, store_.Get(kMachineKind, key));
   if (!stored)
     return Error{Code::kCorrupt, "the definition '" + key + "' is missing from the store"};
-  const Json body = Json::parse(stored->body, nullptr, false);
-  MUSTER_TRY(CheckVersion(VersionOf(body), kMachineFormat, "the definition '" + key + "'"));
-  if (!body.is_object() || !body.contains("parts"))
-    return Error{Code::kCorrupt, "the definition '" + key + "' is damaged"};
-  return LoadParts(body["parts"]);
+  MUSTER_ASSIGN(const MachineBody body,
+                kMachineTable.Parse(stored->body, "the definition '" + key + "'"));
+  return LoadParts(Json(body.parts));
 }
 
 std::vector<store::Change> FlowCodec::MachineChanges(const std::string& key,
                                                      const std::string& text) {
-  std::vector<std::string> keys;
-  std::vector<store::Change> changes = Cut(text, "machine-" + key, keys);
-  changes.push_back(store::Change::Put(
-      store::Record{
-          .kind = kMachineKind,
-          .queue = "none",
-          .key = key,
-          .body = ToJsonText(Json{{kVersionField, kMachineFormat.version}, {"parts", keys}})},
-      store::Due::Never()));
+  MachineBody body;
+  std::vector<store::Change> changes = Cut(text, "machine-" + key, body.parts);
+  changes.push_back(
+      store::Change::Put(store::Record{.kind = kMachineKind,
+                                       .queue = "none",
+                                       .key = key,
+                                       .body = ToJsonText(kMachineTable.ToJson(body))},
+                         store::Due::Never()));
   return changes;
 }
 

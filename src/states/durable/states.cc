@@ -278,11 +278,11 @@ Status States::Redrive(const std::string& name) { return impl_->Redrive(name); }
 
 Status States::SendTaskSuccess(const std::string& token, const std::string& output) {
   MUSTER_ASSIGN(Json json, ParseJson(output, "output"));
-  return AnswerCallback(impl_->store(), token, {{"output", std::move(json)}});
+  return AnswerCallback(impl_->store(), token, {.output = std::move(json)});
 }
 Status States::SendTaskFailure(const std::string& token, const std::string& error,
                                const std::string& cause) {
-  return AnswerCallback(impl_->store(), token, {{"error", error}, {"cause", cause}});
+  return AnswerCallback(impl_->store(), token, {.error = error, .cause = cause});
 }
 Status States::SendTaskHeartbeat(const std::string& token) {
   return BeatCallback(impl_->store(), token);

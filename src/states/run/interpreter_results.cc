@@ -52,7 +52,7 @@ void Interpreter::MapSucceeded(Flow& flow, const Value& outputs) {
   if (state.distributed) Add(flow, "MapRunSucceeded");
   if (auto small = CheckSize(flow, *outputs); !small)
     return StateFailed(flow, std::move(small).error());
-  Add(flow, std::string(TypeName(state.type)) + "StateSucceeded");
+  Add(flow, std::string(kStateTypes.NameOf(state.type)) + "StateSucceeded");
   Complete(flow, outputs, outputs);
 }
 

@@ -13,7 +13,7 @@ const Value& EmptyObject() {
 }
 
 std::string EventType(const State& state, std::string_view what) {
-  return std::string(TypeName(state.type)) + "State" + std::string(what);
+  return std::string(kStateTypes.NameOf(state.type)) + "State" + std::string(what);
 }
 
 Fallible<Value> PutAt(const JsonPath& path, const Value& input, const Json& value) {

@@ -1,25 +1,39 @@
 // Task states: the call, its events, and its answer.
 
+#include "core/enum_names.h"
 #include "states/run/interpreter_scope.h"
 
 namespace muster::states {
 namespace {
 
+enum class TaskKind { kTask, kLambda, kActivity };
+
+// As the types of their events begin.
+constexpr EnumNames<TaskKind, 3> kTaskKinds{{{
+    {TaskKind::kTask, "Task"},
+    {TaskKind::kLambda, "LambdaFunction"},
+    {TaskKind::kActivity, "Activity"},
+}}};
+
 // A resource as the events of its calls describe it.
 struct ResourceParts {
-  std::string_view prefix;  // of the event types: Task, LambdaFunction, Activity
+  TaskKind kind;
   Json details;
   bool submitted;  // accepted first, answered later
+
+  std::string EventType(std::string_view what) const {
+    return std::string(kTaskKinds.NameOf(kind)).append(what);
+  }
 };
 
 ResourceParts PartsOf(const std::string& resource) {
   constexpr std::string_view kIntegration = "arn:aws:states:::";
   if (resource.find(":lambda:") != std::string::npos && resource.starts_with("arn:") &&
       resource.find(":function:") != std::string::npos) {
-    return {"LambdaFunction", {{"resource", resource}}, false};
+    return {TaskKind::kLambda, {{"resource", resource}}, false};
   }
   if (resource.starts_with("arn:") && resource.find(":activity:") != std::string::npos) {
-    return {"Activity", {{"resource", resource}}, false};
+    return {TaskKind::kActivity, {{"resource", resource}}, false};
   }
   const bool submitted =
       resource.find(".sync") != std::string::npos || resource.ends_with(".waitForTaskToken");
@@ -28,7 +42,7 @@ ResourceParts PartsOf(const std::string& resource) {
   const size_t colon = name.rfind(':', name.find('.'));
   Json details = {{"resourceType", colon == std::string::npos ? name : name.substr(0, colon)},
                   {"resource", colon == std::string::npos ? name : name.substr(colon + 1)}};
-  return {"Task", std::move(details), submitted};
+  return {TaskKind::kTask, std::move(details), submitted};
 }
 
 }  // namespace
@@ -74,9 +88,9 @@ void Interpreter::AttemptTask(Flow& flow) {
   Json scheduled = parts.details;
   if (*timeout) scheduled["timeoutInSeconds"] = **timeout;
   if (*heartbeat) scheduled["heartbeatInSeconds"] = **heartbeat;
-  Add(flow, std::string(parts.prefix) + "Scheduled", {}, task.input, {}, std::move(scheduled));
-  Add(flow, std::string(parts.prefix) + "Started", {}, {}, {},
-      parts.prefix == "LambdaFunction" ? Json() : std::move(parts.details));
+  Add(flow, parts.EventType("Scheduled"), {}, task.input, {}, std::move(scheduled));
+  Add(flow, parts.EventType("Started"), {}, {}, {},
+      parts.kind == TaskKind::kLambda ? Json() : std::move(parts.details));
   flow.task = std::move(task);
   flow.wants = Wants::kTask;
 }
@@ -100,21 +114,22 @@ void Interpreter::TaskSucceeded(Flow& flow, Json result) {
   }
   ResourceParts parts = PartsOf(task.resource);
   if (JsonBytes(result, kMaxPayloadBytes) > kMaxPayloadBytes) {
-    const std::string shown =
-        parts.prefix == "Task" ? parts.details["resourceType"].get<std::string>() : task.resource;
+    const std::string shown = parts.kind == TaskKind::kTask
+                                  ? parts.details["resourceType"].get<std::string>()
+                                  : task.resource;
     Failure failure{
         .error = kDataLimitExceeded,
         .cause =
             "The state/task '" + shown +
             "' returned a result with a size exceeding the maximum number of bytes service limit.",
         .internal = false};
-    Add(flow, std::string(parts.prefix) + "Failed", {}, {}, failure,
-        parts.prefix == "Task" ? parts.details : Json());
+    Add(flow, parts.EventType("Failed"), {}, {}, failure,
+        parts.kind == TaskKind::kTask ? parts.details : Json());
     return StateFailed(flow, std::move(failure));
   }
   Value output = MakeValue(std::move(result));
-  Add(flow, std::string(parts.prefix) + "Succeeded", {}, output, {},
-      parts.prefix == "Task" ? std::move(parts.details) : Json());
+  Add(flow, parts.EventType("Succeeded"), {}, output, {},
+      parts.kind == TaskKind::kTask ? std::move(parts.details) : Json());
   Complete(flow, output, output);
 }
 
@@ -137,8 +152,8 @@ void Interpreter::TaskFailed(Flow& flow, Failure failure) {
         flow, {.error = "States.ResultWriterFailed", .cause = failure.cause, .internal = false});
   }
   ResourceParts parts = PartsOf(task.resource);
-  Add(flow, std::string(parts.prefix) + "Failed", {}, {}, failure,
-      parts.prefix == "Task" ? std::move(parts.details) : Json());
+  Add(flow, parts.EventType("Failed"), {}, {}, failure,
+      parts.kind == TaskKind::kTask ? std::move(parts.details) : Json());
   StateFailed(flow, std::move(failure));
 }
 
@@ -149,8 +164,8 @@ void Interpreter::TaskTimedOut(Flow& flow, bool heartbeat) {
   ResourceParts parts = PartsOf(task.resource);
   Failure failure{
       .error = heartbeat ? kHeartbeatTimeout : kTimeout, .cause = {}, .internal = false};
-  Add(flow, std::string(parts.prefix) + "TimedOut", {}, {}, failure,
-      parts.prefix == "Task" ? std::move(parts.details) : Json());
+  Add(flow, parts.EventType("TimedOut"), {}, {}, failure,
+      parts.kind == TaskKind::kTask ? std::move(parts.details) : Json());
   StateFailed(flow, std::move(failure));
 }
 

@@ -40,9 +40,9 @@ std::string ListAfter(const ResultsProgress& progress, const std::string& list) 
 // What a child adds to a list: nothing, its output, or all elements of its output.
 void AddEntries(const ChildResult& child, const ResultWriter& writer, const std::string& machine,
                 Json& entries) {
-  if (child.status != FlowStatus::kSucceeded || writer.transformation == "NONE") {
+  if (child.status != FlowStatus::kSucceeded || writer.transformation == Transformation::kNone) {
     entries.push_back(DescribeChild(child, machine));
-  } else if (writer.transformation == "FLATTEN" && child.output->is_array()) {
+  } else if (writer.transformation == Transformation::kFlatten && child.output->is_array()) {
     for (const Json& element : *child.output) entries.push_back(element);
   } else {
     entries.push_back(*child.output);
@@ -101,7 +101,7 @@ Json InlineResults(const std::vector<ChildResult>& children, const ResultWriter&
 Result<ResultsFile> NextResultsFile(const ResultsProgress& progress, const ResultWriter& writer,
                                     const std::string& machine, const std::string& map_run,
                                     const ChildResults& children) {
-  const bool lines = writer.output_type == "JSONL";
+  const bool lines = writer.output_type == OutputType::kJsonLines;
   std::string list = progress.list;
   int64_t next = progress.next;
   while (!list.empty()) {
