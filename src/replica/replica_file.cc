@@ -34,8 +34,8 @@ class Fields {
       if (asked_.contains(entry.key.text)) continue;
       std::string names;
       for (const std::string& name : asked_) names += (names.empty() ? "" : ", ") + name;
-      return document_.At(entry.key,
-                          what_ + " has no field '" + entry.key.text + "'; there are: " + names);
+      return document_.At(
+          entry.key, what_ + " has no field '" + entry.key.text + "'; expected one of: " + names);
     }
     return {};
   }
@@ -280,7 +280,7 @@ Result<std::shared_ptr<Projection>> ReplicaFile::Find(const std::string& name) c
     names += (names.empty() ? "" : ", ") + projection->name();
   }
   return Error{Code::kInvalid, "replica set '" + options.set + "' has no projection '" + name + "'",
-               "there are: " + names};
+               "expected one of: " + names};
 }
 
 Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin, Env& env) {
