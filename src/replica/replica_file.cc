@@ -94,7 +94,7 @@ class Fields {
   Status Timeout(std::string_view name, milliseconds& value) {
     MUSTER_TRY(Duration(name, value));
     if (value.count() > 0) return {};
-    return document_.At(*Find(name), std::string(name) + " is 0: it would always have passed");
+    return document_.At(*Find(name), std::string(name) + " must be greater than 0");
   }
 
   // One text or a list of them.
@@ -152,7 +152,7 @@ Status ReadEvents(const YamlDocument& document, const YamlNode& node, ReplicaFil
     MUSTER_TRY(names.TextOrNone("metadata", table.metadata));
     MUSTER_TRY(names.TextOrNone("time", table.time));
     MUSTER_TRY(names.NothingElse());
-    if (table.table.empty()) return document.At(*columns, "columns of which table?");
+    if (table.table.empty()) return document.At(*columns, "'columns' requires 'table'");
   }
   if (!table.table.empty()) file.event_options.table = table;
   return fields.NothingElse();

@@ -40,8 +40,8 @@ bool Runs::Holds(const store::Record& record, int64_t epoch) const {
   return store::NameOfOwner(record.owner) == owner_ && record.epoch == epoch;
 }
 
-// The fence alone decides: a lease that ended while the store was away is renewed if no other
-// process has claimed the run since.
+// Only the fence decides: a lease that ended while the store was unavailable is renewed unless
+// another process has claimed the run since.
 Status Runs::SetDue(const RunState& run, store::Due due) {
   return store::Update(
       store_, kRunKind, run.id,
@@ -83,7 +83,7 @@ Status Runs::WhileRenewing(const RunState& run,
   return lost.stop_requested() ? renewed : worked;
 }
 
-// Must be known before the first call: which calls are tasks, and whether the run is draining.
+// Before the first call, the gate needs the table of tasks and whether the run is draining.
 Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const auto plan, PlanIn(record));
@@ -146,8 +146,8 @@ Status Runs::DriveHeld(const RunState& run, int threads, bool draining,
   return {};
 }
 
-// `draining`: the gate is closed. A request stays in force for this driver even if it is gone: a
-// process that resumed the run and then lost it may remove the request late.
+// `draining`: the gate is closed. A request stays in force for this driver even if its record
+// disappears: a process that resumed the run and then lost it may delete the record late.
 Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
   LiveRun live;
