@@ -79,7 +79,7 @@ Status FollowLog::Write(const FollowCheckpoint& checkpoint,
                      .events = {{.type = "follow.checkpoint", .payload = text}}});
   const auto appended = log_.Append(appends);
   if (!appended && appended.error().code == Code::kUnknownOutcome) {
-    // Changes that another process has appended with an equal checkpoint are the same.
+    // If another process has appended an equal checkpoint, its changes are the same as ours.
     MUSTER_ASSIGN(const auto events, After(version_));
     if (events.empty()) return Error{Code::kUnavailable, appended.error().message};
     if (events.front().payload != text) return Error{Code::kConflict, appended.error().message};

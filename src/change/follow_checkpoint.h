@@ -23,7 +23,8 @@ struct FollowCheckpoint {
     kEnded,      // nothing of it is left at the source
   };
   Phase phase = Phase::kCreating;
-  std::string id = {};  // also at the source: what exists there under our name is ours only with it
+  // Stored at the source, too: objects there under our name are ours only if it matches.
+  std::string id = {};
   std::map<std::string, int64_t> tables = {};  // what is followed: oids by name
   sql::PgSystem system = {};
   sql::PgLsn end = 0;  // transactions that end here or earlier are in the log

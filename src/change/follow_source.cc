@@ -28,7 +28,7 @@ Status CheckOptions(const FollowOptions& options) {
                "use up to 40 lower-case letters, digits and underscores"};
 }
 
-// Values are written as PostgreSQL's own subscribers ask for them, whatever the role's settings.
+// The formats that PostgreSQL's own subscribers request, independent of the role's settings.
 sql::PgOptions OptionsFor(const std::string& uri) {
   return {.uri = uri,
           .settings = {{"datestyle", "ISO"},
@@ -273,7 +273,7 @@ Result<bool> FollowSource::Exists() {
 }
 
 Status FollowSource::Remove(Env& env) {
-  // A follower that has just ended keeps the slot until the server has noticed.
+  // The server releases the slot of a follower that has just ended with a delay.
   const MonoTime deadline = env.MonoNow() + kReaderLeavesWithin;
   for (Backoff backoff(env);;) {
     MUSTER_ASSIGN(const sql::PgResult slot,

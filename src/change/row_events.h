@@ -33,7 +33,8 @@ struct ChangePlace {
 // that changes the key is a delete and an insert. A table without a key, or one that is truncated,
 // has events in the stream of its own name.
 //
-// An insert into an outbox is the event that the row describes; other changes of it are none.
+// An insert into an outbox is the event that the row describes; other changes of an outbox are
+// ignored.
 //
 // A change that cannot be an event, because it is too large, say, becomes one of type
 // `follow.rejected` in the stream `$follow/NAME/rejected`, with the reason. Used by one thread.

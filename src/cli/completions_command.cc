@@ -14,7 +14,7 @@ void AddCompletionsCommand(Command& app, Context& context) {
       "  source <(muster completions zsh)            # in ~/.zshrc, after compinit\n"
       "  muster completions fish > ~/.config/fish/completions/muster.fish");
   auto shell = std::make_shared<std::string>();
-  command.AddOption("SHELL", *shell, "Which one").Required().OneOf({"bash", "zsh", "fish"});
+  command.AddOption("SHELL", *shell, "The shell").Required().OneOf({"bash", "zsh", "fish"});
   command.Action(context, [shell, &app, &context]() -> Result<int> {
     const CommandInfo program = app.Describe();
     context.out << (*shell == "bash"  ? BashCompletions(program)

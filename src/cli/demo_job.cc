@@ -188,7 +188,7 @@ Result<DemoTarget::Known> DemoTarget::OpenFence(const std::string& item, int64_t
                                          " ON CONFLICT (item) DO UPDATE SET epoch = ?2"
                                          " WHERE epoch <= ?2 RETURNING progress, sealed"));
   MUSTER_ASSIGN(const bool raised, raise.Bind(item, epoch).Step());
-  if (!raised) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
+  if (!raised) return Error{Code::kLeaseLost, "the target has a newer holder of " + item};
   const std::string progress(raise.Text(0));
   Known known{.progress = std::nullopt, .sealed = raise.Int(1) != 0};
   raise.Reset();
@@ -218,7 +218,7 @@ Result<std::optional<pipeline::Progress>> DemoTarget::Seal(const std::string& it
   MUSTER_ASSIGN(auto seal, db_->Prepare("UPDATE fences SET sealed = 1 WHERE item = ?1 AND epoch ="
                                         " ?2 RETURNING progress"));
   MUSTER_ASSIGN(const bool sealed, seal.Bind(item, epoch).Step());
-  if (!sealed) return Error{Code::kLeaseLost, "the target knows a newer holder of " + item};
+  if (!sealed) return Error{Code::kLeaseLost, "the target has a newer holder of " + item};
   const std::string progress(seal.Text(0));
   seal.Reset();
   return pipeline::Progress::Parse(progress);

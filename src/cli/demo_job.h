@@ -43,7 +43,7 @@ class DemoTarget {
     std::optional<muster::pipeline::Progress> progress;
     bool sealed = false;
   };
-  // Fences off older epochs of this item; returns what it knows of it.
+  // Fences off older epochs of this item; returns its stored progress.
   Result<Known> OpenFence(const std::string& item, int64_t epoch);
 
   // Adds documents. kLeaseLost: this epoch has been fenced off.

@@ -146,7 +146,7 @@ Status AppendLines(std::istream& in, Batch& batch) {
     MUSTER_TRY(batch.Add(std::move(append), number));
   }
   MUSTER_TRY(batch.Flush());
-  // A stream on standard input does not tell an error from the end.
+  // A C++ stream does not distinguish a read error from the end.
   if (std::ferror(stdin) == 0) return {};
   return Error{Code::kUnavailable, "the input cannot be read to its end",
                "check where it comes from"};
@@ -210,7 +210,8 @@ void AddFollowOptions(Command& command, EventsFollowOptions& follow) {
                  "A table of events to follow, TABLE?id=COLUMN&...; can be repeated")
       .TypeName("TABLE")
       .OneValuePerUse();
-  command.AddOption("--name", follow.name, "Of the replication slot, muster_NAME").TypeName("NAME");
+  command.AddOption("--name", follow.name, "Names the replication slot, muster_NAME")
+      .TypeName("NAME");
   command.AddFlag("--once", follow.once, "End when everything committed so far is in the log");
 }
 
@@ -225,7 +226,7 @@ void AddEventsCommand(Command& app, Context& context) {
       .Required()
       .OneOf({"append", "read", "follow", "unfollow"});
   command.AddOption("LOG", options->log, "The log's URL, as for a store").Required();
-  command.AddOption("--stream", options->stream, "Only this one; for read").TypeName("NAME");
+  command.AddOption("--stream", options->stream, "Only this stream; for read").TypeName("NAME");
   command
       .AddOption("--after", options->after,
                  "Start after this position, or version of a stream; for read")

@@ -7,12 +7,12 @@ namespace muster::cli {
 // The program's exit codes; documented in --help and the guide, and never renumbered.
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,       // it did not work, or what was checked is bad: data, a store, a run
-  kUsage = 2,        // what was given is wrong: an option, a file, a plan or a definition
+  kFailed = 1,       // an error, or a failed check of data, a store or a run
+  kUsage = 2,        // invalid input: an option, a file, a plan or a definition
   kNothingToDo = 3,  // or: changes are pending
   kDoneWithRejects = 4,
   kStoreUnreachable = 5,
-  kRetry = 75,         // safe to rerun as is; EX_TEMPFAIL of sysexits.h
+  kRetry = 75,         // safe to rerun unchanged; EX_TEMPFAIL of sysexits.h
   kInterrupted = 130,  // 128 + SIGINT
 };
 

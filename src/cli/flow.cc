@@ -7,7 +7,7 @@
 namespace muster::cli {
 namespace {
 
-// A sink that creates nothing: its targets exist, with whatever shape they were given.
+// A sink that creates nothing: its targets exist, and are used as they are.
 class ExistingTargets final : public pipeline::SinkWrapper {
  public:
   using SinkWrapper::SinkWrapper;

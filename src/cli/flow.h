@@ -22,7 +22,7 @@ class Flow {
   pipeline::Pipeline& pipeline() { return *pipeline_; }
   const pipeline::CollectionFilter& allowed() const { return allowed_; }
 
-  // Why there is nothing to do; none: there is something, or the source cannot be reached now.
+  // Why there is nothing to do; none: collections are selected, or the source is unreachable.
   std::optional<std::string> NothingSelected();
 
   const std::string& dead_letters_path() const { return dead_letters_path_; }

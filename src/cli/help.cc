@@ -14,11 +14,11 @@ constexpr std::string_view kExitCodes = R"(
 Exit codes:
   0    done
   1    failed
-  2    what was given is wrong: an option, a file, a plan or a definition
+  2    invalid input: an option, a file, a plan or a definition
   3    nothing to do, or changes are pending
   4    done, with rejected documents or objects
-  5    the store cannot be reached or used
-  75   failed, and safe to run again as it is
+  5    the store, or another system, cannot be reached or used
+  75   failed, and safe to run again unchanged
   130  interrupted
 )";
 

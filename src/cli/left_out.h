@@ -8,8 +8,8 @@
 
 namespace muster::cli {
 
-// What a source has and does not list, of what the patterns allow. A failure is logged: it does not
-// stop a migration.
+// What the source leaves out although the patterns include it. A failure is logged, and does not
+// stop the migration.
 std::vector<pipeline::LeftOut> LeftOutOf(pipeline::Source& source,
                                          const pipeline::CollectionFilter& allowed);
 

@@ -22,9 +22,9 @@ void RaiseDescriptorLimit() {
 // Makes a write beyond the file size limit (ulimit -f) fail, like one to a full disk.
 void ReportFileSizeLimit() { static_cast<void>(signal(SIGXFSZ, SIG_IGN)); }
 
-// Responses and batches have megabytes, and come and go on many threads. From 1 MiB on they get
-// pages of their own, which are returned at once: by default the C library raises that limit to the
-// largest block that was ever freed, and then each thread's heap keeps what it once needed.
+// Many threads allocate and free responses and batches of megabytes. From 1 MiB on these get pages
+// of their own, which are returned at once. By default the C library raises that threshold to the
+// largest block ever freed, and each thread's heap then keeps its peak.
 void ReturnLargeBlocks() { static_cast<void>(mallopt(M_MMAP_THRESHOLD, 1 << 20)); }
 
 }  // namespace

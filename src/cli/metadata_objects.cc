@@ -15,7 +15,7 @@ using metadata::Reported;
 // Of a whole cluster.
 constexpr JsonLimits kLimits{.bytes = size_t{1} << 30, .depth = 500};
 
-// What the URL of a source names; without, it is the whole cluster or snapshot.
+// The part that the source's URL selects; by default the whole cluster or snapshot.
 bool NamesIndices(const Url& url) {
   return url.path.size() > 1 && url.scheme.starts_with("opensearch");
 }
@@ -30,7 +30,7 @@ Status AddIndex(const pipeline::Collection& one, std::vector<metadata::SourceObj
   for (metadata::SourceObject& there : objects) {
     if (there.object.kind != Kind::kDataStream || there.object.name != one.name) continue;
     if (one.refusal) there.refusal = one.refusal->ToString();
-    // With what it is created by.
+    // Includes the templates that create it.
     there.object.body = std::move(body);
     return {};
   }

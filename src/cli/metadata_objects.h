@@ -18,7 +18,7 @@ struct MetadataObjects {
   bool selects = false;  // only some indices
   std::vector<metadata::SourceObject> objects;
 
-  // Templates and policies alone are not what was asked for.
+  // True if only templates and policies would be migrated.
   bool SelectsNothing() const;
 };
 

@@ -85,7 +85,7 @@ void MeteredEvents::Take(const replica::ReplicaEvent& event) {
   Trace(event, *before);
 }
 
-// The stage the worker was in until now; for momentary events, that moment.
+// The stage that ends here; for a momentary event, a span without duration.
 std::optional<MeteredEvents::Stage> MeteredEvents::Enter(const replica::ReplicaEvent& event) {
   const Stage now{event.kind, event.generation, env_.MonoNow(), env_.WallNow()};
   if (!IsStage(event.kind)) {

@@ -98,7 +98,7 @@ class Watcher final : public work::MigrationObserver {
     progress_->Update(read_, static_cast<uint64_t>(total));
   }
 
-  // One that waits reads nothing, so nothing else would show what it waits for.
+  // While it waits nothing is read, so no other call would show the reason.
   void Waits(const std::string& what) override {
     waits_ = what.empty() ? "" : "waiting for " + what;
     if (!progress_) return SayBefore();
@@ -115,8 +115,8 @@ class Watcher final : public work::MigrationObserver {
 
   void Failed(const std::vector<work::FailureReason>& reasons) override { reasons_ = reasons; }
 
-  // After an error. Returns the collection that was begun and is not complete, if any; what is
-  // known to be in the sink of it is an outcome, too.
+  // After an error. Returns the collection that is incomplete, if any, and adds what the sink has
+  // of it to the outcomes.
   std::string Interrupted() {
     if (!progress_) return "";
     progress_.reset();
@@ -149,7 +149,7 @@ class Watcher final : public work::MigrationObserver {
     return waits_ + (waits_.empty() || total_note_.empty() ? "" : "; ") + total_note_;
   }
 
-  // Before the first collection, or after the last, there is no progress to add it to.
+  // Used before the first collection and after the last, when no progress is shown.
   void SayBefore() const {
     if (waits_.empty() || context_.progress == ProgressMode::kNone) return;
     const std::string text = Printable(Redact(waits_));
@@ -157,7 +157,7 @@ class Watcher final : public work::MigrationObserver {
     context_.err << (json ? ToJsonText(Json{{"event", text}}) : text) << '\n' << std::flush;
   }
 
-  // One collection at a time: the others count as a whole.
+  // Collections are migrated one at a time, so each other one counts as a whole.
   std::string TotalNote(double part_of_this) const {
     if (collections_ < 2) return "";
     const double part =
@@ -233,7 +233,7 @@ class MigrateRun {
   }
 
  private:
-  // A source that cannot be reached is asked several times.
+  // An unreachable source is retried, and the wait is shown.
   Result<std::vector<pipeline::Collection>> Listed(pipeline::Source& source) {
     Watcher watcher(context_, source, 0);
     const WaitWatch watch([] { return std::string("the source to list its collections"); },
@@ -271,13 +271,13 @@ class MigrateRun {
     return changes.empty() ? kDone : kNothingToDo;
   }
 
-  // What a migration that ended with an error has not done.
+  // What a failed migration has not done.
   struct Left {
-    std::string incomplete = {};  // the collection that it was at; empty: none
+    std::string incomplete = {};  // the collection in progress; empty: none
     size_t not_begun = 0;         // collections
   };
 
-  // The report of a migration that ended with an error, as of one that is complete.
+  // Reports a failed migration like a complete one.
   void ReportIncomplete(Watcher& watcher, const std::vector<pipeline::Collection>& collections,
                         const pipeline::CollectionFilter& allowed) {
     const std::string incomplete = watcher.Interrupted();

@@ -97,7 +97,7 @@ void PrintTasks(std::ostream& out, const RankReport& rank) {
 void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
   for (const RankReport& rank : report.ranks) {
     for (const TaskReport& task : rank.tasks) {
-      // Of a failed one the failure says it.
+      // A failed extraction's error already says so.
       if (task.unreadable == 0 || task.failure) continue;
       out << task.unreadable << (task.unreadable == 1 ? " row of " : " rows of ") << task.name
           << " could not be read: see unreadable/" << task.name << ".jsonl in the staging folder\n";
@@ -105,8 +105,8 @@ void PrintUnreadable(std::ostream& out, const plan::RunReport& report) {
   }
 }
 
-// Of a transform that was done again and had more rows before. How many of them are left in the
-// target only a count by its keys could find out.
+// For a repeated transform that had more rows before. Only a count by key could find out how many
+// of those are left in the target.
 void PrintFewerRows(std::ostream& out, const std::vector<plan::AttemptReport>& attempts) {
   std::map<std::string, std::pair<int64_t, int64_t>> most;  // rows, and the attempt that had them
   for (const plan::AttemptReport& attempt : attempts) {

@@ -9,7 +9,7 @@
 
 namespace muster::cli {
 
-// Everything there is to report about a migration.
+// Everything to report about a migration.
 struct Migration {
   plan::RunState run;
   plan::RunReport report;

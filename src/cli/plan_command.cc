@@ -85,7 +85,7 @@ class PlanRun {
     return list.empty() ? kDone : kUsage;
   }
 
-  // Also what a local run needs of this machine.
+  // Includes what a local run requires of this machine.
   std::vector<std::string> ProblemsOf(const std::string& path) {
     std::vector<std::string> problems = plan::CheckPlan(path, plan_options_);
     if (!problems.empty()) return problems;
@@ -96,7 +96,7 @@ class PlanRun {
     return problems;
   }
 
-  // With what past runs of the plan have shown, if a store is given.
+  // Uses the past runs of the plan, if a store is given.
   Result<Json> Predict(const plan::PlanOptions& options) {
     if (!options_.store_given) return plan::ExplainPlan(file(), options);
     MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
@@ -230,11 +230,12 @@ void AddPlanCommand(Command& app, Context& context) {
   command.AddOption("ACTION", options->action, "What to do")
       .Required()
       .OneOf({"check", "explain", "graph", "compile", "diff"});
-  command.AddOption("FILE", options->files, "The plan; two of them for diff");
+  command.AddOption("FILE", options->files, "The plan; diff takes two");
   command.AddOption("--set", options->variables, "Set a variable; may be repeated")
       .TypeName("NAME=VALUE")
       .OneValuePerUse();
-  command.AddOption("--profile", options->profile, "Which of its profiles; the first by default")
+  command
+      .AddOption("--profile", options->profile, "The plan's profile to use; the first by default")
       .TypeName("NAME");
   command
       .AddOption("--what-if", options->what_if,

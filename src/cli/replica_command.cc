@@ -65,7 +65,7 @@ void AddReplicaCommand(Command& app, Context& context) {
       .TypeName("NAME");
   command
       .AddOption("--version", options->version,
-                 "Of the projection, the active one by default; for replay, skip and audit")
+                 "The projection's version, by default the active one; for replay, skip and audit")
       .TypeName("N")
       .Range(1, 1'000'000);
   command

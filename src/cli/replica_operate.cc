@@ -39,8 +39,8 @@ class Operation {
   Result<int> Run() {
     if (options_.action == "scale") return Scale();
     if (options_.target.empty()) {
-      return Error{Code::kInvalid, "which projection is '" + options_.action + "' for?",
-                   "name one of the set's after the file"};
+      return Error{Code::kInvalid, "'" + options_.action + "' needs a projection",
+                   "name it after the file"};
     }
     if (options_.action == "forget") return Forget();
     MUSTER_ASSIGN(projection_, open_.file.Find(options_.target));
@@ -151,7 +151,7 @@ class Operation {
                   replica::ReplayParked(*open_.store, *open_.model, instance, options_.stream));
     if (asked == 0) {
       MUSTER_TRY(Say(options_.stream.empty()
-                         ? "nothing of " + Named() + " is parked"
+                         ? "no stream of " + Named() + " is parked"
                          : "stream " + options_.stream + " of " + Named() + " is not parked"));
       return kNothingToDo;
     }

@@ -167,7 +167,7 @@ class RunCommand {
   }
 
  private:
-  // Its current task may take a moment to end.
+  // Waits for the current task to end, which may take a moment.
   Status AwaitLetGo() {
     const MonoTime end = context_.env.MonoNow() + kCancelPatience;
     while (context_.env.MonoNow() < end) {
@@ -191,9 +191,9 @@ class RunCommand {
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
-  // What tasks would otherwise notice only when it is their turn, perhaps hours later. Without
-  // credentials of AWS every call would fail, and be retried for minutes.
-  // Returns the URL that scripts load into.
+  // Checks what tasks would otherwise notice only at their turn, perhaps hours later. Without AWS
+  // credentials every call would fail, and be retried for minutes. Returns the URL that scripts
+  // load into.
   Result<std::string> CheckProfile(const plan::PlanSummary::Profile& profile,
                                    const std::string& path, const plan::PlanOptions& options,
                                    const std::map<std::string, std::string>& inputs) {
@@ -216,7 +216,7 @@ class RunCommand {
     return ready ? ready : ready.error().Within("the target of the plan");
   }
 
-  // Opens the store and what drives runs on it; the plan of this name, if there is one.
+  // Opens the store, and an engine on it. `plan`: the name of the plan to drive; none: only look.
   Status Open(const std::optional<std::string>& plan) {
     if (!store_) {
       MUSTER_ASSIGN(opened_, store::OpenStore(context_.store, context_.env));
@@ -345,7 +345,7 @@ void AddRunCommands(Command& app, Context& context) {
   run.AddOption("--input", options->inputs, "An input of the plan; may be repeated")
       .TypeName("NAME=VALUE")
       .OneValuePerUse();
-  run.AddOption("--profile", options->profile, "Which of its profiles; the first by default")
+  run.AddOption("--profile", options->profile, "The plan's profile to use; the first by default")
       .TypeName("NAME");
   AddDriving(run, *options);
   run.Footer("  muster run plan.yaml --input tenantId=customer-1 --input migrationId=m-1");
@@ -359,9 +359,9 @@ void AddRunCommands(Command& app, Context& context) {
   Command retry =
       AddOne(app, context, "retry", "Rerun parts of a run", options, &RunCommand::Resume);
   AddResuming(retry, *options);
-  retry.AddFlag("--failed", options->failed, "What did not succeed; always included");
-  retry.AddOption("--rank", options->rank, "And this whole rank").TypeName("N");
-  retry.AddOption("--task", options->task, "And this object or script").TypeName("NAME");
+  retry.AddFlag("--failed", options->failed, "Repeat what did not succeed; always included");
+  retry.AddOption("--rank", options->rank, "Also repeat this whole rank").TypeName("N");
+  retry.AddOption("--task", options->task, "Also repeat this object or script").TypeName("NAME");
   retry.Footer("  muster retry m-1 --rank 600");
 
   Command status =

@@ -122,7 +122,7 @@ void RunFollower::ReportTasks(const plan::RunReport& report,
   }
 }
 
-// Between retries nothing moves, perhaps for minutes.
+// Between retries there may be no progress for minutes.
 void RunFollower::ReportRetries(const plan::RunReport& report) {
   for (const plan::RankReport& rank : report.ranks) {
     for (const plan::TaskReport& task : rank.tasks) {

@@ -50,7 +50,7 @@ class RunFollower {
   bool has_looked_ = false;
 };
 
-// Says what a run waits for.
+// Shows what a run waits for.
 class Waiting final : public plan::RunObserver {
  public:
   explicit Waiting(std::function<void(const std::string& what)> say) : say_(std::move(say)) {}

@@ -30,7 +30,7 @@ Result<int> ReportRun(plan::RunEngine& runs, const RunState& run, store::Store& 
 void SayCompleted(plan::RunEngine& runs, const std::string& id, const plan::ResumeOptions& now,
                   Context& context) {
   context.err << "migration '" << id << "' is completed";
-  // An error: the plan is gone, or no longer one.
+  // On an error, the plan is missing or invalid.
   const auto changed = runs.Repeats(id, now);
   if (!changed || changed->empty()) {
     context.err << "; 'muster retry " << id << " --rank N' repeats a part of it\n";

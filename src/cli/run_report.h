@@ -15,8 +15,8 @@ namespace muster::cli {
 Result<int> ReportRun(plan::RunEngine& runs, const plan::RunState& run, store::Store& store,
                       Context& context);
 
-// Says that there is nothing to resume or, if the plan or its scripts were edited after the run was
-// completed, what would run again, and how.
+// Reports that there is nothing to resume or, if the plan or its scripts were edited since the run
+// was completed, what would run again and the command for it.
 void SayCompleted(plan::RunEngine& runs, const std::string& id, const plan::ResumeOptions& now,
                   Context& context);
 

@@ -71,7 +71,8 @@ StopOnSignals::StopOnSignals(std::string notice) {
   Install();
 }
 
-// Whether the command ends in time. Further signals end the process: they write nothing.
+// Whether the command ends in time. Meanwhile a further signal ends the process without waking this
+// thread.
 bool StopOnSignals::EndsWithin(std::chrono::milliseconds time) const {
   pollfd entry{wake_[0], POLLIN, 0};
   const auto end = std::chrono::steady_clock::now() + time;

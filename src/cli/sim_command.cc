@@ -70,7 +70,7 @@ Result<std::vector<WorkloadInfo>> ChosenWorkloads(const std::string& name) {
     if (workload.name == name) return std::vector<WorkloadInfo>{workload};
     names += (names.empty() ? "" : ", ") + std::string(workload.name);
   }
-  return Error{Code::kInvalid, "unknown workload '" + name + "'", "there are: " + names};
+  return Error{Code::kInvalid, "unknown workload '" + name + "'", "expected one of: " + names};
 }
 
 std::string Hex(uint64_t value) {

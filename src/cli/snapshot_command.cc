@@ -109,7 +109,7 @@ class SnapshotRun {
 
 void AddCreate(Command& command, Context& context) {
   Command create = command.AddCommand(
-      "create", "Let a cluster take a snapshot, and follow it; again with the same name to resume");
+      "create", "Have a cluster take a snapshot, and follow it; the same name again resumes");
   auto options = std::make_shared<SnapshotCreateOptions>();
   create.AddOption("CLUSTER", options->cluster, "opensearch+http(s)://HOST:PORT").Required();
   create
@@ -124,8 +124,8 @@ void AddCreate(Command& command, Context& context) {
       .OneValuePerUse();
   create
       .AddOption("--repository", options->repository,
-                 "The cluster's name for the repository, which is registered if it is not there; "
-                 "by default the one that has this location, or muster")
+                 "The cluster's name for the repository, which is registered if missing; "
+                 "by default the name of the one at this location, or muster")
       .TypeName("NAME");
   create.Action(context, [options, &context] { return CreateSnapshot(*options, context); });
 }

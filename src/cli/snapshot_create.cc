@@ -54,7 +54,7 @@ constexpr EnumNames<SnapshotState, 5> kSnapshotStates{{{
     {SnapshotState::kFailed, "FAILED"},
 }}};
 
-// How a snapshot stands, by GET /_snapshot/REPOSITORY/NAME.
+// A snapshot's state, from GET /_snapshot/REPOSITORY/NAME.
 struct SnapshotInfo {
   struct Failure {
     std::string index;
@@ -153,9 +153,9 @@ class SnapshotCreation {
     return std::optional(SnapshotInfo::Of(snapshots[0]));
   }
 
-  // A snapshot of that name may be someone else's, or of another day.
+  // A snapshot of that name may have been taken for another purpose, or on another day.
   Status CheckIndices(const SnapshotInfo& info, const SnapshotIndices& wanted) {
-    // One that has just begun does not list them yet.
+    // A snapshot that has just begun does not list its indices yet.
     if (info.IsRunning() && info.indices.empty()) return {};
     return CheckSameIndices(client_, options_.name, info.indices, wanted, options_.indices,
                             signals_.Token());
@@ -163,7 +163,7 @@ class SnapshotCreation {
 
   Error NotComplete(const SnapshotInfo& info) const {
     return Error{Code::kConflict,
-                 "snapshot '" + options_.name + "' already exists, which is not complete: " +
+                 "snapshot '" + options_.name + "' already exists and is not complete: " +
                      info.state_name + ", " + std::to_string(info.failed) + " of " +
                      std::to_string(info.shards) + " shards failed",
                  "choose another name for the snapshot, or delete that one"};
@@ -173,7 +173,7 @@ class SnapshotCreation {
     Json body{{"include_global_state", true}};
     if (!options_.indices.empty()) body["indices"] = options_.indices;
     if (!wanted.closed.empty()) {
-      // Patterns do not stand for closed ones.
+      // Patterns do not match closed indices.
       if (options_.indices.empty()) body["indices"] = Json::array({"*"});
       for (const std::string& name : wanted.closed) body["indices"].push_back(name);
     }
@@ -193,7 +193,7 @@ class SnapshotCreation {
       return error.Within("cannot start snapshot '" + options_.name + "'");
     }
     if (!info && !IsTransient(info.error().code)) return info.error();
-    // It is in the cluster's state before it is listed.
+    // The cluster's state has it before the repository lists it.
     return std::optional(SnapshotInfo{.state = SnapshotState::kRunning});
   }
 

@@ -16,8 +16,8 @@ struct SnapshotCreateOptions {
   std::vector<std::string> indices;  // names or patterns; empty: all
 };
 
-// Lets a cluster take a snapshot and follows it to its end; one that exists is only followed. The
-// snapshot is the cluster's work: it continues when this ends early. Returns the exit code.
+// Has a cluster take a snapshot and follows it to its end; an existing one is only followed. The
+// cluster does the work, so the snapshot continues if this ends early. Returns the exit code.
 Result<int> CreateSnapshot(const SnapshotCreateOptions& options, Context& context);
 
 }  // namespace muster::cli

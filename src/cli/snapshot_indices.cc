@@ -14,7 +14,7 @@ Error OtherIndices(const std::string& snapshot, const std::string& why) {
                "choose another name for the snapshot, or delete that one"};
 }
 
-// Of the system's own, clusters decide what belongs to a snapshot of everything.
+// Clusters decide which system indices belong to a snapshot of everything.
 bool IsNeeded(const std::string& index, const std::vector<std::string>& patterns) {
   return !patterns.empty() || !index.starts_with('.');
 }
@@ -29,7 +29,7 @@ Result<SnapshotIndices> SnapshotIndices::Of(net::OpenSearchClient& client,
     path += (path.empty() ? "/" : ",") + net::OpenSearchPath(pattern);
   }
   if (path.empty()) path = "/*";
-  // As clusters read the indices of a snapshot.
+  // Matches patterns as clusters do for snapshots.
   path += "/_settings/index.uuid,index.verified_before_close?expand_wildcards=all";
   MUSTER_ASSIGN(const Json found, client.SendForJson({.path = path}, std::move(stop)));
   SnapshotIndices indices;
@@ -65,7 +65,7 @@ Status CheckSameIndices(net::OpenSearchClient& client, const std::string& snapsh
   const std::set<std::string> there(has.begin(), has.end());
   const auto is_extra = [&](const std::string& name) { return !wanted.Contains(name); };
   if (patterns.empty() || std::none_of(there.begin(), there.end(), is_extra)) return {};
-  // What was deleted since may have been selected then.
+  // An index deleted since may have been selected then.
   MUSTER_ASSIGN(const SnapshotIndices all, SnapshotIndices::Of(client, {}, std::move(stop)));
   for (const std::string& name : there) {
     if (!is_extra(name) || !all.Contains(name)) continue;

@@ -10,7 +10,8 @@
 
 namespace muster::cli {
 
-// What a snapshot should have, by the names of indices: those behind aliases and data streams, too.
+// The names of the indices that a snapshot should have, including those behind aliases and data
+// streams.
 struct SnapshotIndices {
   std::set<std::string> open;
   std::set<std::string> closed;
@@ -20,8 +21,8 @@ struct SnapshotIndices {
     return open.contains(index) || closed.contains(index);
   }
 
-  // Those that a cluster has now and that `patterns` select; without patterns, all of them, hidden
-  // ones included.
+  // The cluster's current indices that `patterns` select; without patterns all, including hidden
+  // ones.
   static Result<SnapshotIndices> Of(net::OpenSearchClient& client,
                                     const std::vector<std::string>& patterns, std::stop_token stop);
 };
@@ -30,10 +31,11 @@ struct SnapshotIndices {
 struct NotInSnapshot {
   std::string index;
   std::string reason;
-  bool is_needed = true;  // not the system's own, of which clusters decide what belongs to it
+  bool is_needed = true;  // false for system indices: clusters decide which of those belong to it
 };
 
-// Those of `wanted`, which `patterns` select, that a finished snapshot of the indices `has` lacks.
+// The indices in `wanted`, selected by `patterns`, that a finished snapshot with the indices `has`
+// lacks.
 std::vector<NotInSnapshot> MissingIn(const std::vector<std::string>& has,
                                      const SnapshotIndices& wanted,
                                      const std::vector<std::string>& patterns);

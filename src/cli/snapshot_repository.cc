@@ -122,7 +122,7 @@ Status SnapshotRepository::Ensure(net::OpenSearchClient& client, const std::stri
   return {};
 }
 
-// Of two names for one location each takes what the other writes for damage.
+// With two names for one location, each would treat the other's writes as corruption.
 Status SnapshotRepository::CheckIsOnly(const net::OpenSearchClient& client, const Json& all) const {
   for (const auto& [known, about] : all.items()) {
     if (!IsThis(about)) continue;
@@ -146,8 +146,7 @@ Status SnapshotRepository::Register(net::OpenSearchClient& client, std::stop_tok
     return {};
   }
   Error error = client.ErrorOf(call, answer);
-  // The cluster reports a location that it cannot use as a failure of its own, and keeps the
-  // registration all the same.
+  // The cluster reports an unusable location as an internal failure, but keeps the registration.
   if (answer.body.find("\"repository_") != std::string::npos) {
     static_cast<void>(client.Send({.method = "DELETE", .path = path}, stop));
     error.code = Code::kInvalid;

@@ -18,9 +18,9 @@ class SnapshotRepository {
   static Result<SnapshotRepository> At(const std::string& location);
 
   // Finds the repository in the cluster: the one called `name` or, without a name, the first at
-  // this location. If none is found, registers one as `name` or "muster". kConflict: that
-  // name is another location's, or another name is this location's. kInvalid: the cluster cannot
-  // use the location.
+  // this location. If none is found, registers one as `name` or "muster". kConflict: the name
+  // belongs to another location, or the location has another name. kInvalid: the cluster cannot use
+  // the location.
   Status Ensure(net::OpenSearchClient& client, const std::string& name, std::stop_token stop);
 
   // Once it is ensured.

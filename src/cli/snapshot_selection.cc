@@ -22,7 +22,7 @@ Result<std::unique_ptr<lucene::Blobs>> OpenBlobs(const std::string& repository) 
   for (const auto& [name, value] : url.query) {
     if (name != "region" && name != "endpoint" && name != "path_style") {
       return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
-                   "there are region, endpoint and path_style"};
+                   "use region, endpoint or path_style"};
     }
   }
   MUSTER_ASSIGN(const net::S3Location location, net::S3Location::FromUrl(url));

@@ -32,7 +32,7 @@ struct ShardName {
   int shard;
 };
 
-// What the options select of a repository.
+// The part of a repository that the options select.
 class SnapshotSelection {
  public:
   // `options` must outlive it.

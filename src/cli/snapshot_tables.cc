@@ -20,7 +20,7 @@ using lucene::Snapshot;
 using lucene::SnapshotIndex;
 using lucene::SnapshotState;
 
-// What listings show of an index: files, bytes, and why some cannot be listed.
+// An index as listings show it: files, bytes, and why some shards cannot be listed.
 struct Listed {
   uint64_t documents = 0;  // by Lucene's count, including nested ones
   uint64_t files = 0;

@@ -62,7 +62,7 @@ class StatesRun {
  private:
   const std::string& argument() const { return options_.arguments.front(); }
 
-  // What needs the store.
+  // The actions that need the store.
   struct Opened {
     std::unique_ptr<store::Store> store;
     std::unique_ptr<states::States> states;
@@ -191,7 +191,7 @@ class StatesRun {
       context_.out << ToJsonText(history) << '\n';
       return kDone;
     }
-    // Refuses what cannot be a name.
+    // Refuses an invalid name.
     MUSTER_TRY(opened.states->Find(argument()));
     MUSTER_ASSIGN(const auto events, states::ReadEvents(*opened.store, argument()));
     Table table({{"ID", Table::Align::kRight}, {"TIME"}, {"TYPE"}, {"DETAILS"}});

@@ -17,7 +17,7 @@ struct Range {
   char32_t last;
 };
 
-// The blocks that matter in names and titles; Unicode's full tables would be a page each.
+// The Unicode blocks likely in names and titles; the full tables would fill a page each.
 constexpr Range kZeroWidth[] = {{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},
                                 {0x064B, 0x065F}, {0x0E34, 0x0E3A}, {0x200B, 0x200F},
                                 {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};

@@ -350,13 +350,13 @@ void AddWorkCommand(Command& app, Context& context) {
       .AddOption("--state", options->state, "Only items in this state")
       .OneOf({"open", "done", "quarantined", "unreadable"});
   add("show", "Show an item, or the run, in detail: also why documents failed", &WorkCommand::Show)
-      .AddOption("ITEM", options->item, "Its name; none: the run");
+      .AddOption("ITEM", options->item, "The item's name; without it, the run is shown");
   Command retry = add("retry", "Retry an item: quarantined, or waiting for its next attempt",
                       &WorkCommand::Retry);
-  retry.AddOption("ITEM", options->item, "Its name");
-  retry.AddFlag("--all", options->all, "All of them");
+  retry.AddOption("ITEM", options->item, "The item's name");
+  retry.AddFlag("--all", options->all, "Retry all of them");
   add("release", "Take an item from its holder", &WorkCommand::Release)
-      .AddOption("ITEM", options->item, "Its name")
+      .AddOption("ITEM", options->item, "The item's name")
       .Required();
   Command redrive = add("redrive", "Write dead letters into the sink", &WorkCommand::Redrive);
   redrive.AddOption("FILE", options->letters, "The dead letters").Required();
@@ -365,7 +365,7 @@ void AddWorkCommand(Command& app, Context& context) {
       .AddOption("--transforms", options->transforms,
                  "For documents that failed before they were transformed: the run's, or corrected")
       .TypeName("FILE");
-  redrive.AddFlag("--all", options->all, "Also letters that were redriven before");
+  redrive.AddFlag("--all", options->all, "Include letters that were redriven before");
   redrive.AddFlag("--merge", options->merge,
                   "Let letters of several targets share one: their ids differ");
   const auto add_removal = [&](const std::string& name, const std::string& about,
@@ -373,7 +373,7 @@ void AddWorkCommand(Command& app, Context& context) {
     Command sub = command.AddCommand(name, about);
     sub.AddOption("RUN", options->run, "The migration").Required();
     sub.AddFlag("--force", options->force,
-                "Also if a worker holds an item of it, which stops at its next checkpoint");
+                "Even if a worker holds one of its items; it stops at its next checkpoint");
     sub.Action(context,
                [options, action, &context] { return (WorkCommand(*options, context).*action)(); });
   };

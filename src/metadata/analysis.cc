@@ -40,7 +40,7 @@ std::optional<Json> Renamed(const Json& value, const Json& names, const Json& se
   const auto find = [&](const Json& one) -> const Json* {
     if (!one.is_string()) return nullptr;
     const auto found = names.find(one.get<std::string>());
-    // The user's own definition of that name is meant.
+    // The name refers to the user's own definition.
     if (found == names.end() || IsDefined(settings, kind, one.get<std::string>())) return nullptr;
     return &*found;
   };

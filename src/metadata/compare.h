@@ -8,8 +8,8 @@
 namespace muster::metadata {
 
 // Differences between an object as it should be and as a cluster has it, one per member: "settings
-// index.number_of_shards: 1, not 2". Both as verdicts of rules, so that what belongs to a cluster
-// alone is gone. Defaults that a cluster does not show, or shows where none were given, are none.
+// index.number_of_shards: 1, not 2". Both as verdicts of rules, without what belongs to one cluster
+// alone. Defaults do not count, whether a cluster shows them or not.
 struct Differences {
   std::vector<std::string> wanted;  // missing in the cluster, or different there
   std::vector<std::string> extra;   // only in the cluster: a field that documents have added, say

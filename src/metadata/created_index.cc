@@ -49,7 +49,8 @@ bool IsHarmful(const Member& one) {
 
 std::string TextOf(const Member& one) { return one.path + ": " + one.value; }
 
-// As the rules write an index: settings by their full names; lists where one value may stand alone.
+// The form that the rules produce: settings by their full names; lists even where a single value is
+// allowed.
 Json Plain(const Json& index) {
   Json plain{{"settings", FlatSettings(MemberIn(index, "settings"))},
              {"mappings", MemberIn(index, "mappings")},
@@ -112,7 +113,8 @@ Result<std::vector<std::string>> HarmfulTemplates(Target& target, const std::str
   if (!given.is_object()) return harmful;
   const Json wanted = Plain(body);
   for (const Member& one : Additions(Kind::kIndex, wanted, Plain(given))) {
-    // What a request says counts. Lists, which older templates join, are looked at afterwards.
+    // Members of the request take precedence. Lists, which older templates merge, are checked
+    // afterwards.
     if (!IsHarmful(one) || one.is_other) continue;
     constexpr std::string_view kAliasPart = "aliases ";
     const bool is_of_alias =
@@ -130,7 +132,7 @@ Result<CreatedIndex> CreateIndex(Target& target, const RuleSet& rules, const std
   MUSTER_TRY(CheckTemplates(name, expected));
   CreatedIndex created;
   MUSTER_ASSIGN(created.dropped, target.Create(Kind::kIndex, name, body));
-  // Templates that are merged in other ways than foreseen, or that were added just now.
+  // Catches templates that merge in unforeseen ways, or were added just now.
   const auto found = target.Find(Kind::kIndex, name);
   if (!found && !IsRefusal(found.error())) return found.error();
   if (!found || !*found) return created;

@@ -10,14 +10,15 @@
 
 namespace muster::metadata {
 
-// What an index has beyond what was asked for, one member each: "mappings dynamic: strict".
+// What an index has beyond the request, one member each: "mappings dynamic: strict".
 struct IndexAdditions {
-  // By these documents lose fields, are changed or refused, or writes to an alias go elsewhere.
+  // With these, documents would lose fields, be changed or refused, or writes to an alias would go
+  // elsewhere.
   std::vector<std::string> harmful;
   std::vector<std::string> others;
 };
 
-// Of an index as GET /NAME shows it. `rules` take away what belongs to a cluster alone.
+// Of an index as GET /NAME shows it. `rules` remove what belongs to one cluster alone.
 IndexAdditions AdditionsTo(const Json& wanted, const Json& found, const RuleSet& rules,
                            const ClusterVersion& version);
 

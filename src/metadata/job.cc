@@ -66,7 +66,7 @@ Result<bool> Job::Knows(Kind kind) {
 Result<Verdict> Job::Decide(Mode mode, const SourceObject& one, const Sampler& sample) {
   const Object& object = one.object;
   if (one.is_unknown) return Verdict{.outcome = Outcome::kRefused, .reason = one.refusal};
-  // Of which nothing is known but its name: a script has nothing to decide about.
+  // Only the name is known, so a script has nothing to decide.
   const bool is_bare = !one.refusal.empty() && object.body.empty();
   Verdict verdict = (is_bare ? built_in_ : rules_).Apply(object, versions_, options_.overrides);
   if (!verdict.IsKept()) return verdict;
@@ -85,7 +85,7 @@ Result<Verdict> Job::Decide(Mode mode, const SourceObject& one, const Sampler& s
   return Carry(mode, object, std::move(verdict), sample);
 }
 
-// Does with an object what the mode says.
+// Carries out the mode for one object.
 Result<Verdict> Job::Carry(Mode mode, const Object& object, Verdict verdict,
                            const Sampler& sample) {
   MUSTER_ASSIGN(const auto found, target_.Find(object.kind, verdict.name));
@@ -124,7 +124,7 @@ Json Job::Normalized(Kind kind, const std::string& name, const Json& found) cons
   return verdict.IsKept() ? verdict.body : found;
 }
 
-// Settings that were dropped because the target does not know them are not missed later.
+// Settings dropped because the target lacks them do not count as missing later.
 Result<bool> Job::DropUnknown(Kind kind, const Json& there, Verdict& verdict) {
   Json& settings = ContentOf(kind, verdict.body)["settings"];
   const Json& found = MemberIn(std::as_const(ContentOf<const Json>(kind, there)), "settings");
@@ -160,7 +160,7 @@ Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdic
     MUSTER_ASSIGN(const bool dropped, DropUnknown(object.kind, there, verdict));
     if (dropped) differences = Compare(object.kind, verdict.body, there);
   }
-  // What documents have added is no difference, unlike what changes them.
+  // Members that documents have added are no difference; members that would change documents are.
   if (mode != Mode::kDiff && differences.wanted.empty() && object.kind == Kind::kIndex) {
     differences.wanted = AdditionsTo(verdict.body, found, built_in_, versions_.to).harmful;
   }

@@ -77,7 +77,7 @@ void AddState(const std::string& phase, const Json& body, Conversion& conversion
   if (!conversion.states.empty()) {
     Json transition{{"state_name", phase}};
     const std::string age = TextIn(body, "min_age");
-    // With a rollover, ages count from it.
+    // After a rollover, ages are counted from it.
     const char* condition = conversion.rolls_over ? "min_rollover_age" : "min_index_age";
     if (!IsZero(age)) transition["conditions"] = Json{{condition, age}};
     conversion.states.back()["transitions"].push_back(std::move(transition));

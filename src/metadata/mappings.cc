@@ -156,7 +156,7 @@ std::vector<TypedMappings> SplitTypes(const Json& mappings) {
     // It only affected types created later.
     if (type != "_default_") types.push_back({type, own});
   }
-  // A template may have nothing else, and then it shapes its indices.
+  // A template may have only this, and it affects the template's indices.
   if (types.empty()) types.push_back({"_default_", mappings["_default_"]});
   return types;
 }

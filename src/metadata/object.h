@@ -51,7 +51,7 @@ inline constexpr EnumNames<Outcome, 5> kOutcomes{{{{Outcome::kOk, "ok"},
                                                    {Outcome::kDifferent, "different"},
                                                    {Outcome::kRefused, "refused"}}}};
 
-// What becomes of an object.
+// The outcome for an object.
 struct Verdict {
   Outcome outcome = Outcome::kOk;
   Json body = Json::object();             // for the target; if it is ok or changed

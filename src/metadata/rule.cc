@@ -93,7 +93,7 @@ bool Rule::AppliesTo(const Object& object, const ClusterVersion& from,
              return range.Includes(version);
            });
   };
-  // An unknown source is judged by the features it shows.
+  // For a source of unknown version the rules go by its features.
   if (from.IsKnown() && !includes(source, from)) return false;
   if (!includes(target, to)) return false;
   if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), object.kind) == kinds.end()) {

@@ -51,7 +51,7 @@ struct Rule {
   bool quiet = false;  // not worth reporting
 
   bool AppliesTo(const Object& object, const ClusterVersion& from, const ClusterVersion& to) const;
-  // Whether `members` are as `when` demands. Names in `when` may be patterns.
+  // Whether `members` satisfy `when`. Names in `when` may be patterns.
   bool Matches(const Json& members) const;
   // Edits the members of an object, a field or the settings. Returns the names of those that have
   // changed.

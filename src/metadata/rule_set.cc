@@ -19,7 +19,7 @@ Verdict Refuse(std::string reason) {
   return {.outcome = Outcome::kRefused, .reason = std::move(reason)};
 }
 
-// Takes the members that a script returned; those that it left out are as they were.
+// Takes the members that a script returned, and keeps those that it left out.
 std::optional<Verdict> Take(const Json& answer, Object& object) {
   if (!MemberIn(answer, "body").is_object()) {
     return Refuse("the script returned neither null nor an object with a body");
@@ -39,7 +39,7 @@ std::optional<Verdict> Take(const Json& answer, Object& object) {
   return std::nullopt;
 }
 
-// Calls the user's function with the object; a verdict if that decides already.
+// Calls the user's function with the object. Returns a verdict if the function decides it.
 std::optional<Verdict> Ask(script::JsFunction& script, Object& object) {
   const Json question{
       {"kind", kKinds.NameOf(object.kind)}, {"name", object.name}, {"body", object.body}};

@@ -28,8 +28,8 @@ struct Overrides {
   std::optional<int> replicas = {};
 };
 
-// Adapts objects to another version. It knows nothing of servers: the same object always gets the
-// same verdict. Used by one thread at a time.
+// Adapts objects to another version. Independent of servers: the same object always gets the same
+// verdict. Used by one thread at a time.
 class RuleSet {
  public:
   // Muster's own rules.

@@ -11,7 +11,7 @@
 namespace muster::metadata {
 namespace {
 
-// Above those that products bring along.
+// Above the priorities of built-in templates.
 constexpr int kOwnPriority = 1'000;
 
 bool Matches(const Json& body, const std::string& stream) {
@@ -81,7 +81,7 @@ class Creation {
     return Add(Kind::kIndexTemplate, stream, verdict.body);
   }
 
-  // What templates of the target give to its indices must not change its documents.
+  // What the target's templates add to its indices must not change its documents.
   Status Check(const std::string& stream, const Json& metadata) {
     const Verdict wanted = rules_.Apply({Kind::kIndex, stream, metadata}, versions_, {});
     if (!wanted.IsKept()) return Error{Code::kInvalid, wanted.Detail()};

@@ -9,8 +9,8 @@
 
 namespace muster::metadata {
 
-// Adds to the metadata of a data stream, which is that of its newest index, what it was created by:
-// its template and the components of it, from a source's global metadata. Marks it as one.
+// Completes the metadata of a data stream, which is that of its newest index: adds the stream's
+// template with its components, from the source's global metadata, and marks it as a stream.
 void AddStreamTemplates(const Json& global, const std::string& stream, Json& metadata);
 
 // Whether a collection's metadata is that of a data stream.

@@ -173,7 +173,7 @@ Result<std::optional<Json>> Target::Find(Kind kind, const std::string& name) {
     return answer.error();
   }
   Json found = ObjectIn(kind, name, *answer);
-  // An alias of that name is in the way, too.
+  // An alias of that name blocks it, too.
   if (found.is_null() && kind == Kind::kIndex && !answer->empty()) {
     return Error{Code::kConflict, "the target has an alias of that name",
                  "remove the alias, or leave the index out (--exclude)"};
@@ -278,7 +278,7 @@ Status Target::TryDocuments(const std::string& index, const std::vector<Sample>&
     // Line ends are only outside of strings.
     std::replace(line.begin(), line.end(), '\n', ' ');
     std::replace(line.begin(), line.end(), '\r', ' ');
-    // As a migration would send it: a mapping may demand routing.
+    // As a migration would send it: a mapping may require routing.
     Json action = Json::object();
     if (!document.id.empty()) action["_id"] = document.id;
     if (!document.routing.empty()) action["routing"] = document.routing;

@@ -75,7 +75,7 @@ class Target {
 // say: some services have no GET /.
 Result<ClusterVersion> VersionOf(net::OpenSearchClient& client);
 
-// Whether an error says that the cluster will not have an object, ever.
+// Whether an error means that the cluster will never accept an object.
 bool IsRefusal(const Error& error);
 
 // Whether an error says that the cluster has no such API: its version or a plugin is missing.

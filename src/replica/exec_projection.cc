@@ -46,7 +46,7 @@ class Child {
     auto pid = group->Start(
         {.command = command, .environment = variables, .in = theirs.get(), .out = theirs.get()});
     if (!pid) {
-      // Never the events' fault.
+      // A failed start is never blamed on the events.
       return Error{Code::kUnavailable, pid.error().message, "check the projection's command"};
     }
     return std::unique_ptr<Child>(new Child(std::move(group), *pid, std::move(ours), env));
@@ -131,7 +131,7 @@ class ExecProcessor final : public Processor {
   }
 
  private:
-  // Whatever state it is in, a new child starts clean.
+  // The child's state is unknown: a new one starts clean.
   void KillChild() {
     if (child_) child_->Kill();
     child_.reset();
@@ -167,7 +167,7 @@ class ExecProcessor final : public Processor {
         }
         unsent = lines;
       }
-      if (received_.size() > kMaxLine) return Failed("answers with a line that does not end");
+      if (received_.size() > kMaxLine) return Failed("sent a line that is too long");
       if (env_.MonoNow() >= deadline) {
         return Failed("did not answer within " + std::to_string(spec_.timeout.count()) + " ms");
       }
@@ -206,7 +206,7 @@ class ExecProcessor final : public Processor {
     }
     const auto position = json["ack"].get<int64_t>();
     if (position < lowest_sent_ || position > highest_sent_) {
-      return Failed("acknowledges position " + std::to_string(position) +
+      return Failed("acknowledged position " + std::to_string(position) +
                     ", which it was not sent");
     }
     return position;
@@ -251,7 +251,7 @@ class ExecProjection final : public Projection {
     spec.sha256 = program["sha256"];
     return NewExecProjection(spec, env_);
   }
-  // The child's state is its own: all we can do is replay from the start.
+  // We cannot see the child's state: all we can do is replay from the start.
   Status Clear(Transaction&, int) override { return {}; }
 
  private:

@@ -97,7 +97,7 @@ TEST(ExecProjection, EveryFailureFailsTheBatchWithAReason) {
       {"read -r line; exec sleep 60", "did not answer within 300 ms"},
       {"read -r line; echo '{\"ack\":1000}'; sleep 9", "position 1000, which it was not sent"},
       {"read -r line; echo '{\"ack\":-1}'; sleep 9", "position -1, which it was not sent"},
-      {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that does not end"},
+      {"head -c 3000000 /dev/zero | tr '\\0' x; sleep 9", "a line that is too long"},
   };
   for (const auto& [script, reason] : cases) {
     const bool hangs = std::string(reason).find("300 ms") != std::string::npos;

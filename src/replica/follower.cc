@@ -92,14 +92,14 @@ Status Follower::Own(std::vector<int> slots, int64_t generation, bool keep) {
   log_checked_ = false;
   is_stale_ = true;
   MUSTER_TRY(ReloadParked());
-  is_stale_ = KnowsHalfASwap();
+  is_stale_ = IsLoadedAcrossSwap();
   return {};
 }
 
-// A swap of versions hands over the side effects of all slots at once. If a follower may do them in
-// some of its slots and not in others, it knows the former from after a swap and the latter from
-// before one, or the other way round. It would read only those with side effects, for ever.
-bool Follower::KnowsHalfASwap() const {
+// Whether some slots were loaded before a swap of versions and others after it: a swap hands over
+// the side effects of all slots at once. With such a mix the follower would only ever read the
+// slots with side effects.
+bool Follower::IsLoadedAcrossSwap() const {
   const auto always = std::count_if(owned_.begin(), owned_.end(), [&](const auto& owned) {
     return EffectsUntil(owned.second) == kEffectsAlways;
   });
@@ -163,7 +163,7 @@ bool Follower::HasRead(const events::EventPage& page, bool side_effects) {
     if (owned.read >= read) continue;
     moved = true;
     owned.read = read;
-    // Short of the page's end, the mark of an earlier position stays: it is true as well.
+    // Short of the page's end, the mark of an earlier position stays: it is still valid.
     if (read == page.read_to && page.end.position != 0) owned.read_mark = page.end;
   }
   return moved;
@@ -188,7 +188,7 @@ Status Follower::Refresh() {
   }
   log_checked_ = false;
   MUSTER_TRY(ReloadParked());
-  if (KnowsHalfASwap()) {
+  if (IsLoadedAcrossSwap()) {
     return Error{Code::kUnavailable, "the versions of '" + instance_.projection +
                                          "' were swapped while its checkpoints were read"};
   }
@@ -196,9 +196,10 @@ Status Follower::Refresh() {
   return {};
 }
 
-// Not when slots are acquired: a worker gets ready although the log is away. At first, the slots of
-// other workers are compared as well: if one of them has to halt the projection, so does this one.
-// False: the log no longer has `read`, which was read beyond the checkpoints.
+// Not called when slots are acquired, so that a worker becomes ready even if the log is
+// unavailable. The first check includes the slots of other workers: if one of those must halt the
+// projection, so must this worker. False: the log no longer has `read`, which was read beyond the
+// checkpoints.
 Result<bool> Follower::CheckLog(const events::EventMark& read) {
   std::vector<SlotState> slots;
   if (!log_checked_) {
@@ -249,14 +250,14 @@ Status Follower::ReadPage() {
   MUSTER_TRY(UseProcessor(page_effects_));
   MUSTER_ASSIGN(events::EventPage page, NextPage(page_effects_));
   next_ = 0;
-  // A page that goes no further may not say where it ends.
+  // A page without progress may lack its end.
   const bool further = page.end.position != 0 && page.end != read_;
   if (further && !PLANTED_BUG(pages_are_not_compared)) {
-    // The log may have been restored and have grown again since it was last compared: what is
-    // committed or passed over now would hide that. Compared after the page was read, since it may
-    // be of either log.
+    // The log may have been restored, and have grown again, since the last check: committing or
+    // skipping events now would hide that. Checked after reading, since the page may come from
+    // either log.
     MUSTER_ASSIGN(const bool same, CheckLog(read_));
-    // Checkpoints are not affected. What was read beyond them is read again.
+    // The checkpoints are still valid; events read beyond them are read again.
     if (!same) return Refresh();
     read_ = page.end;
   }
@@ -315,8 +316,7 @@ Status Follower::Flush() {
   ReadModelProgress progress;
   for (const auto& [slot, owned] : owned_) {
     if (owned.read <= owned.stored) continue;
-    // As the log was when the slot was read. Asking it now could give the mark of an event that
-    // came since it was restored.
+    // The mark as of the read. A log restored since then could now have another event there.
     progress.moves.push_back({slot, owned.generation, owned.stored, owned.read, 0, 0,
                               owned.effects_until, 0, owned.read_mark});
   }

@@ -84,7 +84,7 @@ class Follower {
   Status Flush();
 
   // Events in flight when a processor hung or its worker died, and how often: they are handled
-  // alone, or not at all.
+  // alone, and parked after too many hangs.
   void SetSuspectEvents(std::map<int64_t, int> hangs) { hangs_ = std::move(hangs); }
 
   // The previous owner of these slots died, perhaps because of one of their next events. For the
@@ -132,7 +132,7 @@ class Follower {
   static std::string ReasonOf(const Error& error);
 
   int64_t EffectsUntil(const Owned& owned) const;
-  bool KnowsHalfASwap() const;
+  bool IsLoadedAcrossSwap() const;
   bool HasEffectsLeft() const;
   bool HasEffects(const events::Event& event) const;
   Status UseProcessor(bool side_effects);

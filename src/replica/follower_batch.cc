@@ -1,5 +1,5 @@
-// Handles a page of events in batches: their size, what happens to failing events, and care with
-// events that may have killed a process.
+// Handles a page of events in batches: their size, failing events, and precautions against events
+// that may have killed a process.
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace muster::replica {
 namespace {
 
 constexpr milliseconds kLongestDelay{60'000};
-constexpr size_t kMaxParked = 100;             // more than poison events: something else is wrong
+constexpr size_t kMaxParked = 100;             // beyond this the events are not the cause
 constexpr size_t kMaxBytes = 8 * 1024 * 1024;  // of a batch, except for its last event
 
 class BatchTurn final : public Turn {
@@ -37,7 +37,7 @@ class BatchTurn final : public Turn {
   const std::stop_token stop_;
 };
 
-// Calls a processor. Running out of resources says nothing about the events either.
+// Calls a processor. Running out of resources is not blamed on the events.
 template <class Call>
 std::invoke_result_t<Call> Caught(Call&& call) {
   const auto threw = [](Code code, const std::string& words) {
@@ -167,14 +167,14 @@ Status Follower::Rewind(size_t tried, const Error& error) {
   if (error.code == Code::kCancelled) return error;
   if (model_.IsDeadlock(error) && !serial_.exchange(true)) {
     Log(Level::kWarning,
-        "workers wait for rows of each other; from now on they handle one batch at a time",
+        "workers deadlocked on each other's rows; from now on they handle one batch at a time",
         {{"projection", instance_.projection}, {"error", error.message}});
   }
   MUSTER_TRY(Refresh());
   // Still ours, but at another position: an operator moved the slot.
   if (error.code == Code::kLeaseLost) return {};
-  // A single event may need longer than locks are usually granted to a process that may be gone,
-  // and longer than a call usually takes.
+  // A single event may exceed the usual limits: of a transaction that is idle, in case its process
+  // is gone, and of a call.
   if (tried == 1) {
     idle_limit_ = std::min(idle_limit_ * 2, options_.idle_limit_most);
     patient_ = true;
@@ -191,8 +191,9 @@ Result<size_t> Follower::DispatchSome(std::span<const events::Event> events, boo
   auto handled = Caught([&] { return processor_->HandleSome(events, transaction, turn); });
   NoteIdle(transaction);
   if (!handled || (*handled >= 1 && *handled <= events.size())) return handled;
-  return Error{Code::kInternal, "the processor says that it handled " + std::to_string(*handled) +
-                                    " of " + std::to_string(events.size()) + " events"};
+  return Error{Code::kInternal, "the processor reported that it handled " +
+                                    std::to_string(*handled) + " of " +
+                                    std::to_string(events.size()) + " events"};
 }
 
 Status Follower::PrepareDispatch(std::span<const events::Event> events, bool side_effects,
@@ -205,9 +206,9 @@ Status Follower::PrepareDispatch(std::span<const events::Event> events, bool sid
   return {};
 }
 
-// From now on the watch counts. The processor's calls to the read model end clearly before it takes
-// the processor for hung: a database that is silent would be blamed on the events. They end later
-// than the four fifths after which the server itself ends a statement.
+// Starts the hang watch. The processor's calls to the read model time out well before the watch
+// reports a hang, or an unresponsive database would be blamed on the events; but after the four
+// fifths at which the server itself ends a statement.
 void Follower::NoteBusy(Transaction& transaction) {
   const MonoTime now = env_.MonoNow();
   pulse_.Busy(now);
@@ -298,7 +299,7 @@ Status Follower::Park(const events::Event& event, const Error& error) {
     return Error{
         Code::kReadOnly,
         std::to_string(kMaxParked) + " streams are parked; the last error: " + error.message,
-        "so many failures have one cause: fix it, then replay what is parked"};
+        "so many failures have one cause: fix it, then replay the parked streams"};
   }
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   ReadModelProgress progress = MovesFor({&event, 1});

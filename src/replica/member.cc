@@ -182,8 +182,8 @@ Status Member::Coordinate(SetView& view) {
   for (const auto& [id, member] : view.members) {
     if (member.state.Alive()) living.push_back(id);
   }
-  // Members keep their places, then the others in order of their ids: every worker must find the
-  // same ones to stand by.
+  // Members keep their places; the others follow in order of their ids, so that all workers agree
+  // on who stands by.
   if (view.scale && living.size() > static_cast<size_t>(*view.scale)) {
     std::stable_sort(living.begin(), living.end(), [&](const auto& a, const auto& b) {
       return generation.assignment.PartitionOf(a) >= 0 && generation.assignment.PartitionOf(b) < 0;
@@ -220,10 +220,10 @@ nanoseconds Member::PreparingFor(const SetView& view) {
   return env_.MonoNow() - preparing_since_;
 }
 
-// Whether a member holds up the generation. One that is finishing a batch is alive and will be
-// ready. Replacing it would lose that batch, and as it joins again the next one would be late in
-// turn: no worker would make progress. Its own worker notices a batch that never ends, and gets the
-// time to do so.
+// Whether a member holds up the generation. A member that is finishing a batch is alive and will be
+// ready. If it were replaced, the batch would be lost, and after it rejoined its next batch would
+// be late again: no progress. Its own worker detects a batch that never ends, and gets the time to
+// do so.
 bool Member::IsLate(const SetView& view, const std::string& id, const MemberState& state,
                     nanoseconds waited) const {
   const bool busy = state.busy && !PLANTED_BUG(late_means_dead);
@@ -251,7 +251,7 @@ Result<bool> Member::ExpireMembers(SetView& view, WallTime now) {
       continue;
     }
     const bool late = IsLate(view, id, member.state, waited);
-    // A worker that looks is alive: the others will see it renew.
+    // This worker is alive: its next heartbeat shows it.
     if ((!expired && !late) || id == id_) continue;
     MemberState dead = member.state;
     dead.phase = MemberState::Phase::kDead;

@@ -286,8 +286,8 @@ Status ForgetProjection(store::Store& store, ReadModel& model, const std::string
     return Error{Code::kNotFound, "set '" + set + "' has no projection '" + projection + "'"};
   }
   MUSTER_TRY(CheckUnused(view, now, projection));
-  // Before anything is removed: a worker that registers from now on is refused, and one that has
-  // registered since the first look is found by the second.
+  // Before anything is removed: from now on, new workers are refused; one that has registered since
+  // the first check is found by the second.
   MUSTER_TRY(MarkForgotten(store, set, projection, true));
   Status unused = ReadUnused(store, set, projection);
   if (!unused) {
@@ -300,7 +300,7 @@ Status ForgetProjection(store::Store& store, ReadModel& model, const std::string
     MUSTER_TRY(model.Forget(*transaction, {set, projection, version}, false));
     MUSTER_TRY(model.Commit(*transaction));
   }
-  // What stays is enough to find its tables again.
+  // The remaining record is enough to find its tables again.
   MUSTER_TRY(ChangeDesired(store, set, projection, [](DesiredState& left) -> Status {
     left = DesiredState{.active = left.active,
                         .versions = {left.active},

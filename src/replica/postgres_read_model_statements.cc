@@ -54,10 +54,10 @@ PostgresReadModelStatements::PostgresReadModelStatements(const std::string& spac
 
 void PostgresReadModelStatements::SetTakeOver(const std::string& space) {
   limit_waits = {"limit_waits", "SELECT set_config('lock_timeout', '1s', true)"};
-  // Those that have changed checkpoints and wait for their client, which is not there: stopped in
-  // the middle of a batch, or cut off. One that still lives is of an older generation. They have
-  // been silent for about as long as this session has waited for their locks; not compared with
-  // just that time, since the two are measured by different clocks.
+  // Sessions that have changed checkpoints and are idle in a transaction: their client was stopped
+  // in the middle of a batch, or cut off. If it is alive, it belongs to an older generation. They
+  // have been idle for about as long as this session has waited for their locks; only about, since
+  // the two are measured by different clocks.
   end_stalled = {
       "end_stalled",
       sql::InPgSchema(

@@ -72,7 +72,7 @@ struct ParkedStream {
   std::set<int64_t> quiet = {};   // of these, to be handled without side effects
 };
 
-// The error of a stream whose failed event was skipped: that event's own is over.
+// Replaces the error of a stream whose failed event was skipped.
 inline std::string SkippedError(int64_t version) {
   return "event " + std::to_string(version) +
          " of the stream was skipped; those behind it wait for 'muster replica replay'";

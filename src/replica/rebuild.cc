@@ -140,7 +140,7 @@ Status Rebuild::Hold(int version, bool held) {
   });
 }
 
-// A version with more parked streams than the active one would show readers less.
+// With more parked streams than the active version, readers would see less after a swap.
 Status Rebuild::CheckParked(int from, int to) const {
   std::vector<int> slots(static_cast<size_t>(log_.slots()));
   std::iota(slots.begin(), slots.end(), 0);
@@ -168,7 +168,7 @@ Status Rebuild::Swap(bool back, std::stop_token stop) {
   MUSTER_TRY(CheckNotPaused(desired));
   MUSTER_TRY(Hold(desired.active, true));
   Status swapped = SwapHeld(desired.active, other, std::move(stop));
-  // In any case, nothing must stay stopped.
+  // Whatever the outcome, no version may stay held.
   Status released = Hold(desired.active, false);
   if (!swapped) return swapped;
   return released;
@@ -232,10 +232,10 @@ Status Rebuild::SwapHeld(int from, int to, std::stop_token stop) {
 Status Rebuild::CheckEffectsDone(int version) const {
   const Instance instance{set_, name_, version};
   MUSTER_ASSIGN(const auto states, model_.Slots(instance));
-  // What is left to do was in a log that is gone: no worker will ever do it.
+  // If the log was replaced, the remaining events can never be handled.
   const Status same = CheckLogIsSame(log_, name_, states);
   if (!same) return same.error().code == Code::kIncompatible ? Status() : same;
-  // The same goes for what lay beyond the end of a log that was cut.
+  // Nor can events beyond the end of a truncated log.
   MUSTER_ASSIGN(const int64_t last, log_.Last());
   std::vector<int> slots;
   for (const SlotState& state : states) {
@@ -284,7 +284,7 @@ Result<int> Rebuild::Finish() {
       return {};
     }));
   }
-  // A worker that does not know yet fails to commit, and then learns of it.
+  // A worker that has not noticed yet fails to commit, and then looks again.
   MUSTER_ASSIGN(const auto built, Built(other));
   MUSTER_ASSIGN(const auto transaction, model_.Begin());
   if (const Status forgotten = model_.Forget(*transaction, {set_, name_, other}, true);

@@ -35,8 +35,8 @@ class Fields {
       if (asked_.contains(entry.key.text)) continue;
       std::string names;
       for (const std::string& name : asked_) names += (names.empty() ? "" : ", ") + name;
-      return document_.At(entry.key,
-                          what_ + " has no field '" + entry.key.text + "'; there are: " + names);
+      return document_.At(
+          entry.key, what_ + " has no field '" + entry.key.text + "'; expected one of: " + names);
     }
     return {};
   }
@@ -95,7 +95,7 @@ class Fields {
   Status Timeout(std::string_view name, milliseconds& value) {
     MUSTER_TRY(Duration(name, value));
     if (value.count() > 0) return {};
-    return document_.At(*Find(name), std::string(name) + " is 0: it would always have passed");
+    return document_.At(*Find(name), std::string(name) + " must be greater than 0");
   }
 
   // One text or a list of them.
@@ -153,7 +153,7 @@ Status ReadEvents(const YamlDocument& document, const YamlNode& node, ReplicaFil
     MUSTER_TRY(names.TextOrNone("metadata", table.metadata));
     MUSTER_TRY(names.TextOrNone("time", table.time));
     MUSTER_TRY(names.NothingElse());
-    if (table.table.empty()) return document.At(*columns, "columns of which table?");
+    if (table.table.empty()) return document.At(*columns, "'columns' requires 'table'");
   }
   if (!table.table.empty()) file.event_options.table = table;
   return fields.NothingElse();
@@ -285,7 +285,7 @@ Result<std::shared_ptr<Projection>> ReplicaFile::Find(const std::string& name) c
     names += (names.empty() ? "" : ", ") + projection->name();
   }
   return Error{Code::kInvalid, "replica set '" + options.set + "' has no projection '" + name + "'",
-               "there are: " + names};
+               "expected one of: " + names};
 }
 
 Result<ReplicaFile> ParseReplicaFile(std::string_view text, std::string_view origin, Env& env) {

@@ -24,7 +24,8 @@ Result<Templates> ParseAll(const std::vector<std::string>& texts,
     auto parsed = SqlTemplate::Parse(text, tables);
     if (!parsed) return parsed.error().Within(where);
     if (!with_event && parsed->TakesEvent()) {
-      return Error{Code::kInvalid, where + ": no event here for a placeholder to stand for"};
+      return Error{Code::kInvalid,
+                   where + ": placeholders are not allowed here: there is no event"};
     }
     templates.push_back(*std::move(parsed));
   }
@@ -119,7 +120,7 @@ class SqlProjection final : public Projection {
     }
     if (!statements_.clear.empty()) return {};
     if (tables_.empty()) {
-      return Error{Code::kInvalid, "projection '" + name_ + "' does not say how it is cleared",
+      return Error{Code::kInvalid, "projection '" + name_ + "' has no statements that clear it",
                    "list its 'tables', or give statements under 'clear'"};
     }
     if (dialect_ == SqlDialect::kSqlite) {
@@ -163,7 +164,8 @@ class SqlProjection final : public Projection {
 
  private:
   Error NoVersions() const {
-    return {Code::kInvalid, "projection '" + name_ + "' has no tables that a version could be of",
+    return {Code::kInvalid,
+            "projection '" + name_ + "' lists no tables, so it cannot have several versions",
             "list them under 'tables', and write {NAME} for them in its statements"};
   }
 

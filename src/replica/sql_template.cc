@@ -225,8 +225,8 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
       const bool deep = place.part == "payload" || place.part == "metadata";
       if (!known || (!deep && !place.path.empty())) {
         return Error{Code::kInvalid, ":" + name + " is not a part of an event",
-                     "there are :position, :stream, :version, :id, :type, :time, :payload, "
-                     ":payload.FIELD, :metadata and :metadata.FIELD"};
+                     "use :position, :stream, :version, :id, :type, :time, :payload, "
+                     ":payload.FIELD, :metadata or :metadata.FIELD"};
       }
       const auto [found, fresh] = numbers.try_emplace(name, parsed.places_.size() + 1);
       if (fresh) parsed.places_.push_back(std::move(place));
@@ -257,8 +257,7 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
   parsed.pieces_.push_back(std::move(piece));
   if (parsed.places_.size() > sql::PgParams::kMax) {
     return Error{Code::kInvalid, "a statement has more than " +
-                                     std::to_string(sql::PgParams::kMax) +
-                                     " places for parts of an event"};
+                                     std::to_string(sql::PgParams::kMax) + " placeholders"};
   }
   return parsed;
 }

@@ -20,7 +20,7 @@ Status CommitFailed(SqliteModelConnection& connection, const Instance& instance,
 Status CommitReplayed(SqliteModelConnection& connection, const Instance& instance,
                       const ReadModelProgress& progress);
 
-// After the failed event of a stream was skipped, if others wait behind it: its error is over.
+// Replaces the error of a stream whose failed event was skipped while others wait behind it.
 Status ForgetSkipped(SqliteModelConnection& connection, const Instance& instance,
                      const ParkedEvent& event);
 

@@ -49,7 +49,7 @@ class Outcome {
   int64_t affected_ = 0;
 };
 
-// What a retry will do.
+// The effects of a retry.
 void DescribeRetry(const RunView& view, const std::vector<std::string>& again, Outcome& outcome) {
   for (const plan::RankView& rank : view.ranks) {
     for (const plan::TaskView& task : rank.tasks) {
@@ -264,7 +264,7 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
   MUSTER_ASSIGN(const LetterFile file, letters_.Find(call.names[0]));
   const LetterRun run = FindLetterRun(site_, file);
   if (run.store == nullptr) {
-    return Error{Code::kConflict, "no store knows the run '" + file.run + "' of " + file.name,
+    return Error{Code::kConflict, "no store has the run '" + file.run + "' of " + file.name,
                  "use 'muster work redrive " + file.name + " SINK'"};
   }
   Outcome outcome(

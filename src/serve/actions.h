@@ -20,7 +20,7 @@ struct ActionCall {
   std::string actor;
 };
 
-// What operators can do, through the functions that the commands use. Each returns an ActionResult
+// The operators' actions, through the same functions as the commands. Each returns an ActionResult
 // of docs/api/openapi.yaml. Thread-safe.
 class Actions {
  public:

@@ -106,7 +106,7 @@ Status AuditLog::Write() {
   std::string lines;
   for (const std::string& line : waiting_) lines += (lines.empty() ? "" : "\n") + line;
   if (const Status added = file_.Append(lines); !added) return Refused(added.error());
-  // Those that are not durable yet are remembered by the file.
+  // The file remembers lines that are not durable yet.
   waiting_.clear();
   if (const Status synced = file_.Sync(); !synced) return Refused(synced.error());
   if (!IsFull()) return {};

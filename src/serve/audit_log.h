@@ -39,8 +39,8 @@ class AuditLog {
   Status Add(const std::string& actor, const std::string& action, const std::string& outcome,
              const Json& details);
 
-  // Logs a refusal. Anyone can cause those at will, so beyond the limit they are only counted; the
-  // count is in the next line written, or in the last.
+  // Logs a refusal. Any client can cause them at will, so beyond the limit they are only counted;
+  // the count is in the next line written, or in the last.
   void AddRefusal(const std::string& actor, const std::string& action, const std::string& why);
 
  private:

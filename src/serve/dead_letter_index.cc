@@ -108,7 +108,7 @@ Result<std::vector<LetterFile>> DeadLetterIndex::Files() {
   std::vector<LetterFile> files;
   for (; entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
-    // Links are not followed: their targets are not ours to show.
+    // Links are not followed: their targets may lie outside the folder.
     if (!IsLetterFile(name) ||
         entries->symlink_status(error).type() != std::filesystem::file_type::regular) {
       continue;
@@ -153,7 +153,7 @@ Result<LetterPage> DeadLetterIndex::Read(const std::string& name, int64_t after,
     }
     auto read = ReadHead(line, at, true);
     at += static_cast<int64_t>(line.size()) + 1;
-    // A newer version's letter is the file's problem: see Scan.
+    // A letter of a newer version is reported for the file: see Scan.
     if (!read || !*read) continue;
     LetterHead& head = **read;
     if (!signature.empty() && SignatureOf(head.error) != signature) continue;

@@ -47,7 +47,7 @@ struct HeadParser::State {
 
   static State& Of(http_parser* parser) { return *static_cast<State*>(parser->data); }
 
-  // Names and values come in pieces, at the ends of what was fed.
+  // Names and values may arrive in pieces.
   static int OnTarget(http_parser* parser, const char* at, size_t size) {
     Of(parser).target.append(at, size);
     return 0;

@@ -12,8 +12,8 @@
 
 namespace muster::serve {
 
-// Background jobs, for what takes longer than a request: a few at a time, each in a thread, stopped
-// with the server. Thread-safe.
+// Background jobs, for work that takes longer than a request: a few at a time, each in a thread,
+// stopped with the server. Thread-safe.
 class Jobs {
  public:
   // Returns the outcome in one sentence.

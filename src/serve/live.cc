@@ -58,8 +58,8 @@ std::shared_ptr<LiveHub::Subscription> LiveHub::Join(const std::vector<std::stri
   for (const std::string& name : topics) {
     Topic& topic = topics_[name];
     topic.name = name;
-    // A returning viewer has the reading of an idle topic, and gets later changes as events; for a
-    // new one it is out of date.
+    // A returning viewer already has an idle topic's reading, and gets later changes as events; for
+    // a new viewer that reading is out of date.
     if (!continues && topic.viewers == 0) topic.reading = nullptr;
     const auto [place, is_new] = subscription->topics_.emplace(name, std::nullopt);
     if (is_new) ++topic.viewers;
@@ -160,9 +160,9 @@ std::string LiveHub::PingText() const {
   return EventText("ping", ToJsonText({{"now_at", env_.WallNow().time_since_epoch().count()}}));
 }
 
-// What the viewer has not got yet. Only the last event has an id, so that a connection lost halfway
-// gets all of it again. Deltas need their snapshot, so there is no id until every topic has had
-// one.
+// The events that the viewer lacks. Only the last has an id, so that after a connection lost
+// halfway all are sent again. Deltas need their snapshot, so no event has an id until every topic
+// has had one.
 std::string LiveHub::Gather(Subscription& subscription, bool& all) {
   const int64_t oldest = events_.empty() ? number_ + 1 : events_.front().number;
   if (subscription.seen_ + 1 < oldest) {

@@ -93,7 +93,7 @@ FailureGroups Overview::Collect(Json& work) {
   return groups;
 }
 
-// The last attempt, if that is what keeps the task from being done.
+// The last attempt, if it failed or is backing off.
 const plan::TaskAttempt* FailureOf(const plan::TaskView& task) {
   if (task.status == plan::TaskStatus::kSucceeded || task.attempts.empty()) return nullptr;
   const plan::TaskAttempt& last = task.attempts.back();
@@ -181,8 +181,8 @@ Status Overview::CollectReplicas(const SiteStore& store, FailureGroups& groups) 
   return {};
 }
 
-// How many documents of each run are failed, by the summaries of all stores. Not of runs with items
-// that cannot be read: theirs are not counted.
+// The number of failed documents of each run, by the summaries of all stores. Leaves out runs with
+// unreadable items, whose counts are incomplete.
 std::map<std::string, int64_t> FailedByRun(const Json& work) {
   std::map<std::string, int64_t> failed;
   std::set<std::string> unknown;
@@ -196,9 +196,8 @@ std::map<std::string, int64_t> FailedByRun(const Json& work) {
   return failed;
 }
 
-// Files keep the letters that a redrive has settled, and those that failed again are in another
-// file, too: of a run that a store knows there are no more failures than it counts, and the file
-// that was written last says best which.
+// Files keep letters that a redrive has settled, and a letter that failed again is also in another
+// file. So a run has at most as many failures as its store counts, taken from its newest files.
 void Overview::CollectLetters(const Json& work, FailureGroups& groups) {
   auto files = letters_.Files();
   if (!files) return;

@@ -19,8 +19,8 @@ struct Reading {
 };
 
 // Caches resources by path. Each is read at most once at a time, and not again for ten times as
-// long as it took: however many viewers there are, a resource is being read a tenth of the time at
-// most. Thread-safe.
+// long as it took: at most a tenth of the time is spent reading a resource, whatever the number of
+// viewers. Thread-safe.
 class Readings {
  public:
   using Read = std::function<Result<Json>(const std::string& path)>;

@@ -62,7 +62,7 @@ void RunTallies::Keep(const std::vector<work::RunInfo>& runs) {
       tally = std::move(found->second);
     }
     tally.incarnation = run.incarnation;
-    // The last items were done since they were read: read the run once more as a whole.
+    // Its last items were completed since they were read: read the whole run once more.
     if (run.finished && !tally.finished) tally.pages.clear();
     tally.finished = run.finished;
   }

@@ -14,10 +14,10 @@
 
 namespace muster::serve {
 
-// Summaries of all runs of a store that cost the same however many items there are: the first
-// refresh reads every item; each later one reads at most kMaxPages pages of 1,000 items and keeps
-// the sums of the others. Stores with fewer items are read whole every time; in larger ones a
-// change shows when its page comes round, and pages with held items come round first. Thread-safe.
+// Summaries of all runs of a store, at a cost independent of the number of items: the first refresh
+// reads every item; each later one reads at most kMaxPages pages of 1,000 items and keeps the sums
+// of the others. Stores with fewer items are read whole every time; in larger ones a change shows
+// when its page comes round, and pages with held items come round first. Thread-safe.
 class RunTallies {
  public:
   static constexpr int kMaxPages = 10;

@@ -1,4 +1,4 @@
-// What other modules may use of serve, beside its public headers.
+// What other modules may use of serve.
 #pragma once
 
 #include "serve/api_document.h"  // IWYU pragma: export

@@ -38,7 +38,8 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
+  bool patient =
+      true;  // its writers retry until their deadline; otherwise the first failure counts
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 

@@ -151,8 +151,8 @@ Result<std::vector<store::Record>> FaultyStore::Claim(const store::ClaimRequest&
       });
 }
 
-// A claim took nothing: no record waits that has been due at once since it was written, whatever
-// the clock says.
+// An empty claim: no record may be waiting that was written as due at once, whatever the clock
+// says.
 void FaultyStore::CheckNothingIsDue(const store::ClaimRequest& request) {
   for (const auto& [kind, key] : due_at_once_) {
     if (kind != request.kind || (!request.key.empty() && key != request.key)) continue;

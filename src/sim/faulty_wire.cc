@@ -44,7 +44,7 @@ Status FaultyWire::Carry(std::string_view what, bool writes, const std::function
   const auto silence = [&] {
     sim_.Lasts(kCallTimeout);
     sim_.Pass(kCallTimeout);
-    // For a read, not knowing whether the request arrived does no harm.
+    // For a read, an unknown outcome does no harm.
     return Error{writes ? Code::kUnknownOutcome : Code::kUnavailable, "no reply in time"};
   };
   const auto arrives_later = [&] {

@@ -9,8 +9,8 @@
 
 namespace muster::sim {
 
-// The current thread waits for an unresponsive service, rarely and for minutes, or until stopped;
-// half of the time it does not notice that either.
+// Rarely makes the current thread wait for an unresponsive service, for minutes or until stopped;
+// half of the time it ignores the stop, too.
 void MaybeHang(Simulation& sim, const std::stop_token& stop);
 
 // The connection between a process and a server: requests and replies take time and are lost, late
@@ -35,7 +35,7 @@ class FaultyWire {
   // Makes the server unreachable more often, and for minutes.
   void AddHarshFaults() { harsh_ = true; }
 
-  // The server cannot be reached for this long, as while it is being restored.
+  // Makes the server unreachable for this long, as during a restore.
   void GoAway(nanoseconds time);
 
   // One process never reaches it, as long as there are faults.

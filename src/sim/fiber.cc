@@ -57,7 +57,7 @@ void* MapStack() {
   return memory;
 }
 
-// Idle stacks. Mapping one and touching its pages costs more than what many a process does on it.
+// Idle stacks. Mapping one and touching its pages costs more than a short process does.
 class Stacks {
  public:
   Stacks() = default;
@@ -242,7 +242,7 @@ class Fiber::Stack {
     interrupt_ = ExchangeInterrupt(std::move(interrupt_));
   }
 
-  // makecontext has no room for a pointer: a stack entered for the first time finds itself here.
+  // Passes the fiber to a stack entered for the first time: makecontext cannot pass a pointer.
   static inline thread_local Stack* entered = nullptr;
 
   void* Bottom() const { return static_cast<char*>(memory_) + kPage; }

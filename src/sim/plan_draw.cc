@@ -10,7 +10,7 @@ constexpr int64_t kMostRetries = 2;
 
 plan::Plan Parse(const std::string& text) {
   plan::CheckedPlan checked = plan::ParsePlan(text, "sim.yaml", {});
-  // It is our own: any problem is a bug here.
+  // The plan is generated: any problem is a bug here.
   if (!checked.plan) throw std::logic_error(checked.problems.front() + "\n" + text);
   return *std::move(checked.plan);
 }
@@ -77,7 +77,7 @@ void PlanWorld::DrawTasks() {
                             .retry.attempts};
     task.busy = random.Between(0, task.most_retries);
     task.broken = random.OneIn(6);
-    // Failures are what there are notifications of.
+    // Only failures are notified.
     if (files_ && sim_.RandomOf(Fault::kFailedSync).OneIn(2)) task.broken = true;
     task.slow = random.OneIn(6);
     task.pending = random.OneIn(4);

@@ -49,7 +49,7 @@ void PlanDrivers::Claimed(const store::ClaimRequest& request,
                           const std::vector<store::Record>& before,
                           const std::vector<store::Record>& taken) {
   if (request.kind != plan::kRunKind) return;
-  // Processes are known by their names: the rest of an owner is new for every claim.
+  // Processes are identified by name: the rest of an owner is new for every claim.
   const std::string claimer = store::NameOfOwner(request.owner);
   known_as_.insert_or_assign(std::string(sim_.CurrentName()), claimer);
   for (size_t i = 0; i < taken.size(); ++i) {
@@ -100,7 +100,7 @@ void PlanDrivers::CheckCall(const states::TaskCall& call) {
   CheckDrain(call);
 }
 
-// A process stops once it has had the time to notice that it lost the run.
+// A process must have stopped once it has had time to notice that it lost the run.
 void PlanDrivers::CheckLease(const states::TaskCall& call) {
   const std::string name(sim_.CurrentName());
   if (!driving_.contains(name) || IsOwner(name)) return;
@@ -108,7 +108,7 @@ void PlanDrivers::CheckLease(const states::TaskCall& call) {
     sim_.Violate("R", name + " makes the call " + call.token + " of a run that it has lost");
 }
 
-// No task begins once the driver has had the time to notice that the run is to be drained.
+// No task may begin once the driver has had time to notice the drain request.
 void PlanDrivers::CheckDrain(const states::TaskCall& call) {
   // A late request may name an earlier attempt.
   if (!drained_at_ || call.execution != drained_ || !call.part || !call.part->does_task) return;

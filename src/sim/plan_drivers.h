@@ -13,7 +13,8 @@
 
 namespace muster::sim {
 
-// Who drives a migration's run, judged by the lease on its record, and the invariants of that.
+// Tracks which process drives a migration's run, by the lease on its record, and checks the
+// invariants.
 class PlanDrivers {
  public:
   PlanDrivers(Simulation& sim, std::string migration)
@@ -59,7 +60,7 @@ class PlanDrivers {
 
  private:
   bool Calm() const { return sim_.now() > sim_.calm_since() + 2 * plan::kRunLease; }
-  // For so long the current process could have noticed something that happened at `since`.
+  // How long the current process has had to notice an event at `since`.
   bool HadTimeSince(nanoseconds since, nanoseconds time) const;
   bool IsOwner(const std::string& process) const;
   void CheckTaken(const store::Record& before);

@@ -60,7 +60,7 @@ class PlanUser {
     }
   }
 
-  // Asks for a run that a later version has begun: must not be touched.
+  // Tries a run that a later version has begun: it must stay untouched.
   void UseNewer(std::stop_token stop) {
     while (!stop.stop_requested()) {
       const auto run = runs_.Resume(kNewer, world_.plan(), {}, nothing_, stop);
@@ -103,7 +103,7 @@ class PlanUser {
     }
   }
 
-  // Asks now and then for the run's state.
+  // Now and then reads the run's state.
   void Look(std::stop_token stop) {
     while (!stop.stop_requested() && !world_.Completed()) {
       const nanoseconds asked = sim_.now();
@@ -114,8 +114,8 @@ class PlanUser {
   }
 
  private:
-  // Once there is a run, it is seldom started as if there were none: that compiles the plan, which
-  // takes longer than anything else.
+  // Once the run exists, it is seldom started again: that compiles the plan, which takes longer
+  // than anything else.
   std::optional<RunState> Begin(std::stop_token stop) {
     if (world_.Executions().empty() || sim_.random().OneIn(6)) {
       const auto begun =

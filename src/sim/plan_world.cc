@@ -162,7 +162,7 @@ bool PlanWorld::Deliver(const std::string& dedupe) {
   return true;
 }
 
-// As `muster run` appends a notification to a file. What it acknowledges is on disk.
+// Appends a notification to a file, like `muster run`. Acknowledged lines are on disk.
 states::TaskOutcome PlanWorld::Record(const states::TaskCall& call, states::TaskContext& context) {
   const std::string dedupe = call.input.value("dedupe", "");
   const std::string key = "{\"dedupe\":" + ToJsonText(Json(dedupe)) + ",";
@@ -245,8 +245,8 @@ void PlanWorld::Began(const std::string& token, const std::string& state) {
   if (found == tasks_.end()) return;
   const Task& task = found->second;
   const std::string execution = ExecutionOf(token);
-  // A process that stands still between looking at its lease and a write may store the start of a
-  // task after others have ended its execution and done the task. It must not make the call.
+  // A process paused between checking its lease and a write may store the start of a task after
+  // others have ended its execution and done the task. It must not make the call.
   if (done_.contains(task.key)) late_starts_.insert(token);
   if (RetryOf(token) > task.most_retries) Violate("R", state + " was retried too often");
   if (execution != FirstExecution() && !done_.empty())
@@ -346,8 +346,8 @@ void PlanWorld::CheckEnd() {
   if (files_) CheckFile();
 }
 
-// Every failure was delivered to its recipients, or refused by them. One that was cancelled, or
-// failed because of another, may end before.
+// Every failure was delivered to its recipients, or refused by them, unless it was cancelled, or
+// caused by another failure.
 void PlanWorld::CheckNotifications(const std::string& execution) {
   if (StatusOf(execution) == FlowStatus::kAborted ||
       plan_.on_failure == plan::FailurePolicy::kFailFast)

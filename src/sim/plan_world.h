@@ -16,8 +16,8 @@
 
 namespace muster::sim {
 
-// A random plan, the services its tasks call, and all invariants of its runs. It judges by what is
-// stored and what the services are asked.
+// A random plan, the services its tasks call, and all invariants of its runs, checked against the
+// stored records and the requests to the services.
 class PlanWorld {
  public:
   static constexpr char kMigration[] = "m";

@@ -2,8 +2,8 @@
 
 namespace muster::sim {
 
-// Only what an event itself causes may park it: its processor throws, or those who had it in
-// flight hung or died.
+// An event may be parked only for a failure of its own: its processor throws, or workers that had
+// it in flight hung or died.
 void ReplicaWorld::CheckGuilt(const replica::ParkedEvent& parked) {
   const auto events = log_->Truth().ReadStream(parked.stream, parked.version - 1, 1).value();
   if (events.empty()) return Violate("Q", parked.stream + " is parked for no event");
@@ -32,9 +32,9 @@ void ReplicaWorld::CheckHandled(int version, const std::vector<events::Event>& a
   }
 }
 
-// Whatever versions came and went, one of them handled it with side effects, or will.
+// Whatever versions there were, one of them has handled it with side effects, or will.
 void ReplicaWorld::CheckEffects(const events::Event& event) {
-  // What handles a log again has its side effects again.
+  // Handling a log again repeats its side effects.
   if (ever_spoiled_ && (rebuilds_ || effects_[event.id] >= 1)) return;
   int64_t effects = effects_[event.id];
   for (const int version : Versions()) {

@@ -6,8 +6,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// The workers do not end meanwhile, however long the operator stands still: none would be left to
-// build the version.
+// The workers must not end while the operator is paused: none would be left to build the version.
 class Beginning {
  public:
   explicit Beginning(bool& flag) : flag_(flag) { flag_ = true; }
@@ -43,7 +42,7 @@ void ReplicaWorld::Operate(Env& env, std::stop_token stop) {
   }
   Pause(false);  // it may have crashed before
   if (rebuilds_) EndRebuild(env);
-  // Nothing else happens now that would hide what a pause left behind.
+  // Faults are over, so nothing hides a pause that was left in force.
   for (int times = 0; times < 4 && late_; ++times) {
     env.Sleep(seconds(random.Between(4, 12)), {});
     Pause(true);

@@ -1,6 +1,6 @@
 // The event log is restored from a backup, or loses commits in a failover, and then gets other
-// events at the same positions. What has handled the lost ones must halt, and be right again after
-// the operator has done what the message says.
+// events at the same positions. Versions that have handled the lost events must halt, and be
+// correct again after the operator has followed the message.
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ void ReplicaWorld::MaybeRestoreLog() {
   }
   if (spoiled_.empty())
     sim_->Sometimes("62 the event log is restored, and has lost nothing that was handled");
-  // It may have grown beyond where it was by the time that anyone looks.
+  // By the next check it may have grown beyond its old end.
   const int64_t most_now = events_ - (late_ ? 2 : 1);
   for (int64_t more = random.Between(0, 2 * lost); more > 0 && appended_ < most_now; --more)
     AppendNext();
@@ -78,7 +78,7 @@ void ReplicaWorld::Reset(int version) {
   spoiled_.erase(version);
 }
 
-// An operator reads the message and does what it says, before the worker is started again.
+// An operator follows the message before the worker is started again.
 void ReplicaWorld::Halted(const Error& why, Env& env, std::stop_token stop) {
   sim_->Note("halts: " + why.message);
   if (++halts_ > 20 + 2 * sim_->faults_fired()) {

@@ -28,7 +28,7 @@ class InlineRunner final : public replica::FollowerRunner {
     const MonoTime end = env_.MonoNow() + duration;
     while (env_.MonoNow() < end) {
       env_.Sleep(std::min<nanoseconds>(std::chrono::seconds(4), end - env_.MonoNow()), {});
-      // If it is out, Run finds the same once the batch has ended.
+      // If it has left the set, Run notices once the batch has ended.
       static_cast<void>(worker_->Look());
     }
   }

@@ -74,7 +74,7 @@ void ReplicaWorld::Setup(Simulation& sim) {
   Draw(sim);
 }
 
-// What happens in this world, and who takes part.
+// The faults and participants of this world.
 void ReplicaWorld::Draw(Simulation& sim) {
   Random& random = sim.random();
   log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
@@ -131,7 +131,7 @@ class ReplicaWorld::SimProcessor final : public replica::Processor {
     for (const events::Event& event : events) MUSTER_TRY(HandleOne(event, transaction));
     return {};
   }
-  // Some notice that their turn is over, others continue to the end.
+  // Some processors stop when their turn is over, others continue to the end.
   Result<size_t> HandleSome(std::span<const events::Event> events,
                             replica::Transaction& transaction, replica::Turn& turn) override {
     for (size_t i = 0; i < events.size(); ++i) {
@@ -216,7 +216,7 @@ void ReplicaWorld::Work(const std::string& name, Env& env, std::stop_token stop)
 
 namespace {
 
-// What a simulated worker meets.
+// A simulated worker's environment.
 class WorkerWatch final : public replica::ReplicaObserver {
  public:
   WorkerWatch(Simulation& sim, InlineRunner& runner) : sim_(sim), runner_(runner) {}
@@ -264,7 +264,7 @@ void ReplicaWorld::AppendAll(Env& env, std::stop_token stop) {
       env.Sleep(seconds(1), stop);
       continue;
     }
-    // Not once all are there: the workers may have ended.
+    // Not after the last event: the workers may have ended.
     MaybeRestoreLog();
     AppendNext();
     env.Sleep(append_for_ / events_, stop);

@@ -19,7 +19,7 @@
 
 namespace muster::sim {
 
-// Workers, an appender and an operator of one replica set, and what is known to be true of it.
+// Workers, an appender and an operator of one replica set, and its invariants.
 class ReplicaWorld final : public Workload {
  public:
   void Setup(Simulation& sim) override;
@@ -103,7 +103,7 @@ class ReplicaWorld final : public Workload {
   nanoseconds append_for_ = std::chrono::seconds(240);
   bool paused_ = false;
   int64_t pauses_ = 0;
-  bool late_ = false;  // the last event comes when the operator is finished
+  bool late_ = false;  // the last event is appended when the operator is finished
   int64_t poison_ = -1;
   bool cured_ = false;  // it is harmless now
   bool rebuilds_ = false;
@@ -126,7 +126,7 @@ class ReplicaWorld final : public Workload {
   std::string creator_;
   nanoseconds proposed_at_{0};
   std::set<std::string> started_;
-  std::set<std::pair<std::string, int64_t>> ready_;   // who was ever ready for what
+  std::set<std::pair<std::string, int64_t>> ready_;   // (worker, generation) once ready
   std::map<std::string, int64_t> effects_;            // of an event, by its id
   std::map<int64_t, std::set<std::string>> in_hand_;  // by position: workers that noted it
   // By version of the read model.

@@ -83,7 +83,7 @@ SeedResult Minimise(const WorkloadInfo& workload, const SeedResult& failed) {
     if (!still_fails(plan)) least = plan.most + 1;
   }
   SeedResult minimal = RunSeed(workload, failed.seed, best);
-  // Not reproducible: something depends on more than the seed.
+  // Not reproducible: the run depends on more than the seed.
   return minimal.violation ? minimal : failed;
 }
 

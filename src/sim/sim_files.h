@@ -13,8 +13,8 @@ namespace muster::sim {
 // The disk shared by all processes. Writes may be partial, the disk may be full for a while, a sync
 // may fail, and a power failure loses unsynced data, or part of it.
 //
-// A sync that fails is as in Linux: what it should have written may be on disk or not, is taken for
-// written from then on, and is still read. The failure is reported once to each open descriptor.
+// A failed sync behaves as on Linux: its data may be on disk or not, counts as clean from then on,
+// and is still read. The failure is reported once to each open descriptor.
 class SimFiles {
  public:
   explicit SimFiles(Simulation& sim) : sim_(sim) {}
@@ -50,7 +50,7 @@ class SimFiles {
   };
   struct Opened {
     std::shared_ptr<File> file;
-    int failed_syncs = 0;  // that it knows of
+    int failed_syncs = 0;  // that it has reported
   };
   struct Name {
     std::shared_ptr<File> file;

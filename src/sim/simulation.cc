@@ -184,8 +184,8 @@ Simulation::Thread& Simulation::NewThread(Process& process) {
       .process = process, .name = process.name + (process.threads.empty() ? "" : "." + number)});
 }
 
-// Threads started by a thread. If that one ends first, through a crash, they end with it: they may
-// use what is about to go.
+// Threads started by a thread. If that thread ends first, through a crash, they end with it: they
+// may use its locals.
 class Simulation::Joining {
  public:
   explicit Joining(Simulation& sim) : sim_(sim), caller_(*sim.current_) {}

@@ -45,7 +45,7 @@ enum class Fault {
   // as before.
   kSuspend,  // the machine of a process is suspended: it stops, and so do some of its clocks
   kHang,     // a thread's call hangs, longer than a lease may last; the others continue
-  // From here on, each kind has numbers that no other has.
+  // From here on, each kind has its own random numbers, shared with no other.
   kFailedSync,   // the disk reports that data may not have reached it, once
   kRestoredLog,  // an event log loses its last events, and then gets others
   kLateCommit,   // a transaction that appends to an event log commits after later ones
@@ -170,7 +170,7 @@ class Simulation {
   // Adds a line to the trace, with the name of the current thread.
   void Note(std::string_view text);
 
-  // Counts that something we want to see has really happened.
+  // Counts an event that a campaign should cover.
   void Sometimes(std::string_view what);
 
   void Violate(std::string invariant, std::string message);

@@ -111,8 +111,8 @@ void StatesWorld::CheckResult(const std::string& name, const Json& flow) {
     Violate("L", name + " gave " + flow["output"].dump() + ", not " + expected.output.dump());
 }
 
-// A process that writes with an epoch knows that it owns it. After a late claim, or one with a
-// lost reply, the store names an owner that does not know.
+// A process that writes with an epoch has learned that it owns it. After a late claim, or a lost
+// reply, the stored owner has not learned of it.
 void StatesWorld::Sends(const store::Change& change) {
   if (change.record.kind != states::kKind) return;
   int64_t& known = known_epochs_[{std::string(sim_.CurrentName()), change.record.key}];

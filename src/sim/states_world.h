@@ -15,8 +15,8 @@
 
 namespace muster::sim {
 
-// The store and the services of the workload `states`, and all invariants of its executions. It
-// judges by what is stored and what the services are asked.
+// The store and the services of the workload `states`, and all invariants of its executions,
+// checked against the stored records and the requests to the services.
 class StatesWorld {
  public:
   explicit StatesWorld(Simulation& sim);

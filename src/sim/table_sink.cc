@@ -54,7 +54,7 @@ class TableSink::TableWriter final : public pipeline::Writer {
         if (again) sink_.target_.sim.Sometimes("21 the connection is lost during COMMIT");
         return refused;
       }
-      // Another process with our fence has written: there must be none.
+      // Another process has written with our fence, which must never happen.
       if (stored) return Error{Code::kInternal, "the progress is not ours"};
       if (!IsTransient(stored.error().code)) return stored.error();
       if (!sink_.target_.patient || sink_.env_.MonoNow() + kPause >= patience.deadline ||

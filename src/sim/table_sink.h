@@ -44,7 +44,8 @@ struct TableTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
+  bool patient =
+      true;  // its writers retry until their deadline; otherwise the first failure counts
   std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
   std::map<std::string, Item> items;
 

@@ -16,7 +16,7 @@ class WorkLeases {
   // The store has granted a lease, or renewed one.
   void Granted(const std::string& owner, const std::string& key, int64_t epoch, nanoseconds until);
   void Renewed(const store::Change& change, const store::Record& after, bool is_checkpoint);
-  // The store went back in time: epochs are granted again.
+  // The store went back in time, so epochs are granted again.
   void Forget();
 
   // A process has learned how long it holds the item.

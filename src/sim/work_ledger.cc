@@ -9,9 +9,8 @@ namespace muster::sim {
 namespace {
 
 constexpr milliseconds kLongestRest = std::chrono::seconds(300);
-// A poison item makes progress in one hold and kills its process in it, then again where it had no
-// time to checkpoint: beside it, an item that has just begun is lost once each time, and once while
-// both were new.
+// A poison item can kill its process up to three times: while new, after progress in a hold, and
+// again before a checkpoint. Each time, an item just begun beside it is lost once.
 constexpr int kMostLostToPoison = 3;
 
 std::string WithEpoch(const std::string& key, int64_t epoch) {

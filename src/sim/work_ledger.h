@@ -12,8 +12,8 @@
 
 namespace muster::sim {
 
-// What the world knows of the records of a run, to check every change of them; and the moments at
-// which a fault hurts most.
+// The records of a run as last seen, to check every change; and the moments at which a fault does
+// most harm.
 class WorkLedger {
  public:
   explicit WorkLedger(WorkScene& scene) : leases(scene), scene_(scene), sim_(scene.sim) {}
@@ -21,7 +21,7 @@ class WorkLedger {
   StoreObserver StoreEvents();
   SinkObserver SinkEvents();
 
-  // An item has left its holder's hands.
+  // An item is no longer held.
   void Settled(Env& env, const work::WorkItem& item, work::ShardOutcome outcome, const Error* why);
 
   // Quarantined because no holder survived.

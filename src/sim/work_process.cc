@@ -40,7 +40,7 @@ class Letters final : public pipeline::DeadLetters {
   std::set<std::string> pending_;
 };
 
-// What a process knows of itself, from start to end.
+// A process's own state, from start to end.
 class Observer final : public work::WorkObserver {
  public:
   Observer(WorkScene& scene, WorkLedger& ledger, Env& env, std::stop_token stop)
@@ -188,7 +188,7 @@ void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLe
     } else if (ended) {
       if (!stop.stop_requested()) sim.Violate("V", name + " ended before all was done");
     } else if (ended.error().hint == work::kStoppedHint) {
-      // An operator allows for more.
+      // An operator raises the failure limit.
       sim.Note("stopped: " + ended.error().message);
       sim.Sometimes("74 a run is stopped, for too many of its documents fail");
       env.Sleep(sim.random().UpTo(kOperatorTime), stop);

@@ -44,7 +44,7 @@ Result<states::TaskOutcome> InBackground(const states::TaskCall& call, states::T
     }
   }
   auto outcome = result.get();
-  // The work may have the same time limit, and fail by it just before it is stopped.
+  // The work may have the same time limit, and reach it just before it is stopped.
   late = deadline && env.MonoNow() >= *deadline;
   const bool failed = !outcome || std::holds_alternative<states::TaskFailure>(*outcome);
   if (!late || !failed) return outcome;

@@ -20,7 +20,7 @@ Result<states::TaskOutcome> InBackground(const states::TaskCall& call, states::T
 
 // An executor whose calls begin and end in Start: nothing is left to poll or to cancel.
 //
-// It says who is to blame for a failure by its name:
+// The name of a failure shows its cause:
 //   States.Runtime      the definition: its parameters are wrong
 //   States.Timeout      the call took longer than TimeoutSeconds
 //   FAMILY.Invalid, FAMILY.NotFound, FAMILY.Conflict, …   the data: a retry fails again

@@ -100,7 +100,7 @@ class AwsStates final : public ProfileStates {
          {"Catch", CatchAll(ResultPathOf(task.name), failed)}});
   }
 
-  // Only the job knows how many rows it has loaded.
+  // Only the job itself could report how many rows it has loaded.
   std::optional<Json> Reconcile(const Rank& /*rank*/) const override { return std::nullopt; }
   std::string ReconcileName(const Rank& /*rank*/) const override { return {}; }
   Json NotifyUnreconciled(const Rank& /*rank*/) const override { return {}; }

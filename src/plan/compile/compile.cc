@@ -194,7 +194,7 @@ Status CheckSize(const Plan& plan, const std::string& definition) {
   return Error{Code::kInvalid,
                plan.path + ": its state machine has " + std::to_string(definition.size()) +
                    " bytes; the limit is " + std::to_string(states::kMaxDefinitionBytes),
-               "make it several plans"};
+               "split it into several plans"};
 }
 
 Status CheckRunSize(const Plan& plan, const Profile& profile) {

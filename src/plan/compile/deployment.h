@@ -17,7 +17,7 @@ namespace muster::plan {
 //   logging.json               log level ALL, into the plan's log group
 //   template.json              all of it for CloudFormation, with status table and topic
 //
-// kInvalid: something has to be known now that only a run would know.
+// kInvalid: a value is needed now that only a run provides.
 Result<std::vector<std::pair<std::string, Json>>> MakeDeployment(const Plan& plan,
                                                                  const CompiledPlan& compiled);
 

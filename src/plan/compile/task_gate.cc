@@ -128,7 +128,7 @@ states::TaskOutcome TaskGate::Poll(const states::TaskCall& unlabelled, const Jso
                                    states::TaskContext& context) {
   const states::TaskCall call = Labelled(unlabelled);
   if (resume.is_object() && resume.contains(kHeld)) {
-    // A process that only cancels the run does not know its tasks: the call stays held.
+    // A process that only cancels the run has no table of its tasks: the call stays held.
     return DoesTask(call) ? Start(call, context) : Held();
   }
   if (!DoesTask(call)) return ExecutorWrapper::Poll(call, resume, context);

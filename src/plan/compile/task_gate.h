@@ -10,9 +10,9 @@
 
 namespace muster::plan {
 
-// Forwards the calls of one run to executors, each with its part of the plan, and knows which tasks
-// are in progress. While it is closed, no task starts: its call waits until the gate opens or the
-// run ends. Thread-safe. The executors must outlive it.
+// Forwards the calls of one run to executors, each with its part of the plan, and tracks which
+// tasks are in progress. While it is closed, no task starts: its call waits until the gate opens or
+// the run ends. Thread-safe. The executors must outlive it.
 class TaskGate final : public states::ExecutorWrapper {
  public:
   enum class Passage { kNone, kInside, kHeld, kSucceeded, kFailed };

@@ -109,7 +109,7 @@ class Adviser {
     const auto smaller = static_cast<int64_t>(std::round(100 * (1 - plan_.rates.parquet_size)));
     Add(AdviceKind::kStaging,
         "staging in Parquet takes " + std::to_string(smaller) +
-            " % less space and is read faster; JSON is easier to look into",
+            " % less space and is read faster; JSON is easier to inspect",
         "staging=parquet");
   }
 

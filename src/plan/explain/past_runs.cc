@@ -56,7 +56,7 @@ class PastReader {
     return all;
   }
 
-  // Adds the times and rows of a run; whether it had any.
+  // Adds the times and rows of a run. False: it had none.
   Result<bool> AddRun(const Found& found) {
     MUSTER_ASSIGN(std::optional<Plan> plan, PinnedPlan(found.record));
     if (!plan) return false;

@@ -185,7 +185,7 @@ Status ApplyWhatIf(Plan& plan, StagingFormat& format, const std::string& change)
   const std::string kind = key.substr(0, dot);
   const std::string name = dot == key.npos ? "" : key.substr(dot + 1);
   if (kind != "dpu" && kind != "rows" && kind != "pool")
-    return Bad(change, "nothing is known about '" + kind + "'",
+    return Bad(change, "unknown change '" + kind + "'",
                "dpu.SCRIPT=N, rows.OBJECT=N, parallel=RANK,RANK, merge=RANK,RANK, staging=parquet, "
                "pool.flows=N");
   MUSTER_ASSIGN(const int64_t number, NumberOf(change, value));

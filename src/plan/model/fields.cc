@@ -209,7 +209,7 @@ std::string SuggestName(const std::string& word, const std::vector<std::string>&
   if (candidates.empty() || candidates.size() > kMostNamesInAHint) return "";
   std::string names;
   for (const std::string& name : candidates) names += (names.empty() ? "" : ", ") + name;
-  return "there are: " + names;
+  return "expected one of: " + names;
 }
 
 }  // namespace muster::plan

@@ -59,7 +59,7 @@ class Rules {
           std::vector<std::string> numbers;
           for (const Rank& other : plan_.ranks) numbers.push_back(std::to_string(other.number));
           problems_.Add(rank.position,
-                        Label(i) + " needs rank " + std::to_string(need) + ", which is not there",
+                        Label(i) + " needs rank " + std::to_string(need) + ", which does not exist",
                         SuggestName(std::to_string(need), numbers));
         } else if (need >= rank.number) {
           problems_.Add(
@@ -132,7 +132,7 @@ class Rules {
       problems_.Add(plan_.ranks.front().position,
                     "there are " + std::to_string(extracts_.size() + runs_.size()) +
                         " tasks, more than " + std::to_string(kMaxTasks),
-                    "make it several plans");
+                    "split it into several plans");
     }
   }
 

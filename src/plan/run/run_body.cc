@@ -158,7 +158,7 @@ RunIdentity IdentityOf(const RunState& run) {
 
 std::string RunBody(const RunState& run, const Plan& plan, const Json& done) {
   Json canonical = Canonical(plan);
-  // A plan too large to be stored is still known by its hash.
+  // A plan too large to be stored is still identified by its hash.
   if (ToJsonText(canonical).size() > kMaxPlanBytes) canonical = nullptr;
   Json body{{kVersionField, kFormat.version}};
   WriteMembers(kRunFields, run, body);

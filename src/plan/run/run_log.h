@@ -45,7 +45,7 @@ struct TaskLogLine {
 };
 std::string NameOf(TaskLogLine::Level level);  // "info"
 
-// What an execution has done for one task.
+// The progress of one task in an execution.
 struct TaskLog {
   std::string first_state = {};               // by name
   PartState state = PartState::kWaiting;      // never kStopped: see ExecutionLog
@@ -61,7 +61,7 @@ struct TaskLog {
   std::vector<TaskLogLine> lines = {};        // the latest 1,000 events
 };
 
-// What an execution has done for a rank as a whole.
+// The progress of a rank as a whole in an execution.
 struct RankLog {
   bool done = false;
   Json reconciled = {};                          // the counts; null: none

@@ -117,7 +117,7 @@ class Viewer {
     if (!task.attempts.empty()) SettleLast(task);
   }
 
-  // What the last attempt of a task leads to.
+  // The status that follows from a task's last attempt.
   void SettleLast(TaskView& task) {
     TaskAttempt& last = task.attempts.back();
     if (task.next_try) last.backoff_until = task.next_try;
@@ -143,9 +143,9 @@ class Viewer {
   }
 
   std::string WhyRank(const RankView& rank) const {
-    if (rank.failure) return "its rows are not all there: " + rank.failure->cause;
-    if (rank.status == TaskStatus::kFailed) return "a task of it has failed";
-    if (rank.status == TaskStatus::kBackoff) return "a task of it waits to be tried again";
+    if (rank.failure) return "rows are missing: " + rank.failure->cause;
+    if (rank.status == TaskStatus::kFailed) return "one of its tasks has failed";
+    if (rank.status == TaskStatus::kBackoff) return "one of its tasks waits for a retry";
     if (rank.status == TaskStatus::kStopped) return "the run has ended meanwhile";
     std::string waits;
     for (const int64_t need : rank.needs) {

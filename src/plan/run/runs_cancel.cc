@@ -101,7 +101,7 @@ Result<std::string> Runs::WhatIsWaitedFor(const RunState& run) {
   std::string text;
   for (const RankReport& rank : report.ranks) {
     for (const TaskReport& task : rank.tasks) {
-      // The process of a stopped one may still be working on it.
+      // A stopped task's process may still be working on it.
       if (task.state != PartState::kRunning && task.state != PartState::kStopped) continue;
       text += (text.empty() ? "waiting for " : ", ") + std::string(NameOf(task.phase)) + " " +
               task.name;

@@ -40,9 +40,9 @@ bool Runs::Holds(const store::Record& record, int64_t epoch) const {
   return store::NameOfOwner(record.owner) == owner_ && record.epoch == epoch;
 }
 
-// The fence alone decides: a lease that ended while the store was away is renewed if no other
-// process has claimed the run since. That is why a store::Lease is not kept: it gives up at its
-// deadline. And the thread that drives a run need not be the one that claimed it.
+// Only the fence decides: a lease that ended while the store was unavailable is renewed unless
+// another process has claimed the run since. A store::Lease would give up at its deadline, and the
+// thread that drives a run need not be the one that claimed it.
 Status Runs::SetDue(const RunState& run, store::Due due) {
   return store::Update(
       store_, kRunKind, run.id,
@@ -84,7 +84,7 @@ Status Runs::WhileRenewing(const RunState& run,
   return lost.stop_requested() ? renewed : worked;
 }
 
-// Must be known before the first call: which calls are tasks, and whether the run is draining.
+// Before the first call, the gate needs the table of tasks and whether the run is draining.
 Result<bool> Runs::PrepareGate(const RunState& run) {
   MUSTER_ASSIGN(const store::Record record, Read(run.id));
   MUSTER_ASSIGN(const auto plan, PlanIn(record));
@@ -147,8 +147,8 @@ Status Runs::DriveHeld(const RunState& run, int threads, bool draining,
   return {};
 }
 
-// `draining`: the gate is closed. A request stays in force for this driver even if it is gone: a
-// process that resumed the run and then lost it may remove the request late.
+// `draining`: the gate is closed. A request stays in force for this driver even if its record
+// disappears: a process that resumed the run and then lost it may delete the record late.
 Status Runs::Attend(const RunState& run, bool draining, const std::stop_token& done) {
   MonoTime renew = env_.MonoNow() + kRenewEvery;
   LiveRun live;

@@ -1,4 +1,4 @@
-// Resuming a run: who may, and what the next attempt does.
+// Resuming a run: its lease, and what the next attempt repeats.
 
 #include "core/planted_bug.h"
 #include "muster/store.h"
@@ -26,8 +26,7 @@ Error IsCompleted(const std::string& id) {
 
 }  // namespace
 
-// A driver that died leaves the record claimed until its lease ends: worth waiting for. One that is
-// alive renews it in that time.
+// A dead driver's lease ends soon, so waiting is worthwhile. A live driver renews it meanwhile.
 Result<store::Record> Runs::Take(const std::string& id, RunObserver& observer,
                                  std::stop_token stop) {
   int64_t seen = 0;
@@ -113,8 +112,8 @@ Result<RunState> Runs::ResumeHeld(const store::Record& record, RunState run,
   }
   MUSTER_TRY(DropDrainRequest(store_, run.id));
   if (run.status == RunStatus::kInProgress) {
-    // Its driver is gone, perhaps before it had started the execution. A version that compiles the
-    // same plan to another machine continues the one that was started.
+    // Its driver died, perhaps before it had started the execution. If it did start, that state
+    // machine continues, even if this version compiles the plan to another one.
     MUSTER_ASSIGN(const auto begun, states_.Find(run.execution));
     if (!options.again && IsPinned(record, plan)) {
       if (begun) return run;

@@ -318,7 +318,8 @@ ranks:
   const std::vector<std::string> problems = CheckPlan(path);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_TRUE(problems[0].starts_with(refused)) << problems[0];
-  EXPECT_TRUE(problems[0].ends_with("the limit is 1048576 (make it several plans)")) << problems[0];
+  EXPECT_TRUE(problems[0].ends_with("the limit is 1048576 (split it into several plans)"))
+      << problems[0];
   auto inputs = kInputs;
   inputs["tenantId"] = std::string(300'000, 't');
   run = runs.Start(plan, plan.profiles.front(), inputs);

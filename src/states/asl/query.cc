@@ -21,7 +21,7 @@ std::optional<std::string> InExecutionInput(std::string_view path) {
   return std::string(rest);
 }
 
-// Whether a path into the context certainly avoids the execution's input, as "$.Map.Item.Value" and
+// Whether a path into the context never touches the execution's input, as "$.Map.Item.Value" and
 // "$.Execution.Name" do, but not "$.Execution", "$" or "$['Execution']".
 bool IsBesideExecutionInput(std::string_view path) {
   if (path.size() < 3 || !path.starts_with("$.") || !IsNameStart(path[2])) return false;

@@ -72,7 +72,7 @@ Template Template::ReadJsonPath(const Node& node, Source& source) {
   if (!constant) return result;
   const bool object = result.kind_ == Kind::kObject;
   Template literal;
-  // Rejected members are missing in the literal: the definition will not run anyway.
+  // The literal lacks rejected members: such a definition never runs.
   literal.literal_ = MakeValue(node.ToJson());
   if (object) literal.members_ = std::move(result.members_);
   return literal;

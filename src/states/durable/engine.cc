@@ -95,7 +95,7 @@ Result<std::vector<std::unique_ptr<Driver::Drive>>> Driver::Claim(std::stop_toke
     if (drive) {
       drives.push_back(*std::move(drive));
     } else if (!IsTransient(drive.error().code)) {
-      // It stays in the store for inspection, and is claimed again with growing pauses.
+      // Left in the store for inspection; it is claimed again with growing pauses.
       Log(Level::kError, "a record cannot be read",
           {{"key", key}, {"error", drive.error().message}});
     }
@@ -141,10 +141,10 @@ Result<bool> Driver::HasEnded(const std::string& key) {
 }
 
 bool Driver::IsWanted(const FlowRecord& record) {
-  // What an ended flow started is cancelled by calls as well.
+  // Remote work that an ended flow started is cancelled by a call, too.
   if (record.flow.ended()) return true;
   std::set<std::string> keys{record.record.key};
-  // A branch may have been created after its parent was ended, and is then ended by nothing.
+  // A branch created after its parent was ended would otherwise never be ended.
   if (!record.is_root() && !PLANTED_BUG(orphans_go_on))
     keys.insert({record.parent, record.execution});
   return std::ranges::none_of(
@@ -275,7 +275,7 @@ Status Driver::Commit(Drive& drive) {
 }
 
 Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
-  // Before it is known which leases last: what is written now lasts no longer than from here on.
+  // Before the write: the leases written now are counted from this time.
   const MonoTime asked = env_.MonoNow();
   std::vector<Holder::Pending> pending;
   std::vector<bool> together;
@@ -286,8 +286,8 @@ Status Driver::CommitAll(std::vector<std::unique_ptr<Drive>>& drives) {
                           ? drive->holder.PrepareReturn()
                           : drive->holder.Prepare(drive->due, drive->release, drive->deferred));
     if (returned) drive->next = Next::kRest;
-    // A record with parts is written on its own, after them. Past its deadline none is: the
-    // execution may have been ended, and its work begun anew, without a change of this record.
+    // A record with parts is written separately, after them. None is written past its deadline: the
+    // execution may have been ended and restarted without a change of this record.
     const bool late = drive->holder.Expired();
     together.push_back(pending.back().parts.empty() && !late);
     if (together.back()) changes.push_back(pending.back().ToChange());

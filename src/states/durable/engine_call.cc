@@ -56,7 +56,7 @@ TaskOutcome Driver::Ask(Drive& drive, TaskExecutor* executor, const TaskCall& ca
                         CallContext& context) {
   const TaskProgress& task = *drive.flow().task;
   if (executor == nullptr)
-    return TaskFailure{kRuntime, "nothing here runs the resource '" + task.resource + "'"};
+    return TaskFailure{kRuntime, "no executor runs the resource '" + task.resource + "'"};
   auto answered = Guarded("the executor of '" + task.resource + "'", [&]() -> Result<TaskOutcome> {
     return task.pending ? executor->Poll(call, task.resume, context)
                         : executor->Start(call, context);
@@ -83,7 +83,7 @@ Status Driver::Call(Drive& drive, std::stop_token stop) {
   const bool late = is_late();
   const bool succeeded = std::holds_alternative<TaskSuccess>(outcome);
   if (context.stopped() && !late && !succeeded) {
-    // Cut short by this process: the next one to claim the flow repeats the call.
+    // Interrupted by this process: the next process to claim the flow repeats the call.
     drive.due = store::Due::AtOnce();
     drive.release = true;
     drive.next = Next::kRest;
@@ -135,7 +135,7 @@ void Driver::Accept(Drive& drive, TaskOutcome outcome) {
   }
 }
 
-// A crash or an outage may prevent the look that follows the commit, so the flow polls as well.
+// A crash or an outage may prevent the check after the commit, so the flow also polls.
 std::optional<WallTime> Driver::NextCallbackPoll(FlowRecord& record, WallTime now) const {
   const std::optional<WallTime> due = record.flow.due;
   const Backoff::Pauses polls{

@@ -99,8 +99,7 @@ void Take(ondemand::value& value, Wants& to) {
   const auto known = value.type() == ondemand::json_type::number
                          ? std::optional(static_cast<Wants>(int64_t(value.get_int64())))
                          : kWants.Find(std::string_view(value.get_string()));
-  if (!known || kWants.NameOf(*known).empty())
-    throw Json::Exception("it waits for something unknown");
+  if (!known || kWants.NameOf(*known).empty()) throw Json::Exception("unknown kind of wait");
   to = *known;
 }
 void Take(ondemand::value& value, FlowStatus& to) {
@@ -234,9 +233,9 @@ void ReadField(const std::array<Field<T>, N>& fields, std::string_view name, ond
 void CheckFlow(const Flow& flow) {
   if (flow.ended()) return;
   const bool calls = flow.wants == Wants::kTask || flow.wants == Wants::kCallback;
-  if (calls && !flow.task) throw Json::Exception("it waits for a call that is not there");
+  if (calls && !flow.task) throw Json::Exception("it waits for a call, but has none");
   if (flow.wants == Wants::kChildren && !flow.children)
-    throw Json::Exception("it waits for branches that are not there");
+    throw Json::Exception("it waits for branches, but has none");
 }
 
 std::string FlowToJson(const Flow& flow, bool with_items) {

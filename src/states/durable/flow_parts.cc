@@ -104,7 +104,7 @@ constexpr std::array<Field<TaskProgress>, 8> kTaskFields{{
     Plain<&TaskProgress::purpose>("purpose"),
     {"input",
      [](const TaskProgress& from, Json& json, const char* name) {
-       // The process that makes the call collects its content again.
+       // Not stored: the process that makes the call collects the content again.
        if (from.purpose != Purpose::kWriteResults) Put(json, name, from.input);
      },
      [](Json& member, TaskProgress& to) { Take(member, to.input); }},

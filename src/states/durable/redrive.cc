@@ -97,7 +97,7 @@ Status Redrive::ResetChildren(FlowRecord& record, const Definition& definition) 
   return {};
 }
 
-// Its record may change meanwhile: a holder that cleans up, or another redrive.
+// Its record may change concurrently: by a holder that cleans up, or another redrive.
 Status Redrive::ResetChild(const std::string& key, const Definition& definition) {
   return store::Update(
       store_, kKind, key,

@@ -30,7 +30,7 @@ Status CheckName(const std::string& name) {
                "use 1 to 80 of A-Z a-z 0-9 - _ ."};
 }
 
-// What is due at once waits for nothing.
+// A flow that is due at once is not waiting for its due time.
 std::optional<WallTime> WaitsUntil(const store::Record& record) {
   return record.due && !store::IsDueAtOnce(*record.due) ? record.due : std::nullopt;
 }
@@ -224,7 +224,7 @@ class [[gnu::visibility("hidden")]] States::Impl {
     return store::Update(
         store_, kKind, record.execution,
         [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
-          // Of a write that failed, the record may have been applied without its parts.
+          // A failed write may have stored the record without its parts.
           const auto parts = changes.first(changes.size() - 1);
           if (!parts.empty()) MUSTER_TRY(store_.Write(parts));
           if (!stored) return changes.back();
@@ -232,10 +232,10 @@ class [[gnu::visibility("hidden")]] States::Impl {
           const bool same = other.machine == record.machine && other.info.input &&
                             *other.info.input == *record.info.input;
           if (same) return std::nullopt;
-          return Error{
-              Code::kConflict,
-              "there is an execution '" + record.execution + "' of another definition or input",
-              "choose another name"};
+          return Error{Code::kConflict,
+                       "execution '" + record.execution +
+                           "' already exists, with another definition or input",
+                       "choose another name"};
         });
   }
 

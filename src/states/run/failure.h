@@ -11,7 +11,7 @@ namespace muster::states {
 struct Failure {
   std::string error = {};
   std::string cause = {};
-  // Raised by the interpreter, not by a task or a Fail state: AWS adds the state to the cause.
+  // Raised by the interpreter, not by a task or a Fail state: as on AWS, the cause names the state.
   bool internal = true;
   // Of States.QueryEvaluationError: the field that could not be evaluated.
   std::string location = {};

@@ -27,7 +27,7 @@ Status Interpreter::ChildrenSucceeded(Flow& parent, const ChildResults& children
   }
   Json outputs = Json::array();
   size_t bytes = 0;
-  // Stops above the limit of a payload: more outputs cannot bring it below.
+  // Stops at the payload limit: further outputs only make it larger.
   for (int64_t from = 0; bytes <= kMaxPayloadBytes;) {
     MUSTER_ASSIGN(const std::vector<ChildResult> page, children(from));
     if (page.empty()) break;

@@ -141,7 +141,7 @@ class Runner {
     if (!executor_.Runs(call.resource)) {
       return interpreter.TaskFailed(
           flow,
-          {.error = kRuntime, .cause = "nothing here runs the resource '" + call.resource + "'"});
+          {.error = kRuntime, .cause = "no executor runs the resource '" + call.resource + "'"});
     }
     const std::optional<WallTime> deadline = flow.task->deadline;
     TaskOutcome outcome =

@@ -105,7 +105,7 @@ class AwsExecutor : public states::TaskExecutor {
 
   void Cancel(const states::TaskCall& /*call*/, const Json& resume,
               states::TaskContext& /*context*/) override {
-    // Without the call's stop token: its time is over.
+    // Without the call's stop token: the call is over.
     if (resume.contains("JobRunId")) StopGlueJob(calls_, resume, {});
     if (resume.contains("ExecutionArn")) StopExecution(calls_, resume, {});
   }

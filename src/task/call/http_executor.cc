@@ -159,7 +159,7 @@ class HttpExecutor final : public BlockingExecutor {
     });
   }
 
-  // A request that cannot be sent stays so however often it is retried.
+  // Retrying a request that cannot be sent is pointless.
   states::TaskFailure FailureOf(const states::TaskCall& /*call*/,
                                 const Error& error) const override {
     if (net::IsAnswerTooLarge(error)) return {"States.DataLimitExceeded", error.ToString()};

@@ -23,7 +23,8 @@ namespace muster::task {
 //
 // Failures: States.Http.StatusCode.N for a status of 300 or more, with the answer as the cause;
 // States.Http.Socket without an answer; States.Runtime for a request that cannot be sent, such as
-// one with an invalid URL, and for an answer of more than 256 KiB; States.Timeout.
+// one with an invalid URL; States.DataLimitExceeded for an answer of more than 256 KiB;
+// States.Timeout.
 std::unique_ptr<states::TaskExecutor> MakeHttpExecutor();
 
 }  // namespace muster::task

@@ -81,7 +81,7 @@ Result<std::optional<Manifest>> Earlier(const CopyCall& call) {
   MUSTER_ASSIGN(auto found, call.staging.FindAny(call.object));
   if (!found) return found;
   if (found->tenant != call.tenant || found->migration != call.migration) {
-    // Not a conflict, which plans retry: it stays there.
+    // Not a conflict: plans would retry that, in vain.
     return Error{Code::kInvalid,
                  call.staging.Place() + " holds " + call.object + " of tenant '" + found->tenant +
                      "', migration '" + found->migration + "'",
@@ -197,8 +197,7 @@ Status PublishRows(const CopyCall& call, Env& env, const std::string& lines,
   return PublishFile(parquet.path(), path);
 }
 
-// Whether keeping the pieces is pointless: the next try would fail in the same way, or needs the
-// disk space.
+// Whether to discard the pieces: the next try would fail in the same way, or needs the disk space.
 bool IsFinal(Code code) {
   if (code == Code::kFull) return true;
   return !IsTransient(code) && code != Code::kCancelled && code != Code::kLeaseLost;
@@ -356,9 +355,9 @@ class CopyExecutor final : public BlockingExecutor {
 }  // namespace
 
 work::WorkTerms CopyTerms() {
-  // An item keeps its holder: each hand-over would only add a piece. Its lease can be long: the
-  // next call releases what a dead process held, and the first row may take hours (Salesforce runs
-  // a bulk job first).
+  // Items are not handed over: that would only add pieces. The lease is long, since the first row
+  // may take hours (Salesforce runs a bulk job first); the next call releases items of a dead
+  // process.
   constexpr milliseconds kLease = std::chrono::hours(13);
   return {.lease = kLease,
           .max_lease = kLease,

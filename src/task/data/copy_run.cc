@@ -25,7 +25,7 @@ constexpr size_t kObjectInName = 50;
 // Plans have their own limits for unreadable rows.
 constexpr work::FailureLimit kAnyFailures{.percent = 100};
 
-// copy.OBJECT.HASH: people recognise the object, the hash makes it the call's own.
+// copy.OBJECT.HASH: OBJECT for people; the hash identifies the call.
 std::string NameOf(const CopyPlan& plan) {
   std::string object = plan.object.substr(0, kObjectInName);
   std::replace_if(
@@ -88,7 +88,7 @@ Result<bool> CopyRun::HasBegun() {
 }
 
 Status CopyRun::Begin() {
-  // The folder first: the run's name can then be found in it, whatever happens next.
+  // The folder comes first, so that clean-up finds the run's name in it after a crash.
   MUSTER_TRY(MakePrivateFolders(RunFolder()));
   MUSTER_ASSIGN(std::optional<std::string> incarnation, Incarnation());
   std::error_code failed;
@@ -106,7 +106,7 @@ Status CopyRun::Begin() {
         .name = name_, .source = plan_.source, .sink = plan_.place, .max_failures = kAnyFailures};
     MUSTER_TRY(work::CreateRun(store_, spec, terms_, env_));
     MUSTER_ASSIGN(incarnation, Incarnation());
-    if (!incarnation) return Error{Code::kUnavailable, "run '" + name_ + "' is not there yet"};
+    if (!incarnation) return Error{Code::kUnavailable, "run '" + name_ + "' does not exist yet"};
   }
   incarnation_ = *incarnation;
   MUSTER_TRY(MakePrivateFolders(PiecesFolder()));
@@ -186,12 +186,12 @@ Result<CopiedRows> CopyRun::Rows() {
 }
 
 Status CopyRun::Remove() {
-  // Without one of our own: what an earlier process left of this call.
+  // Not begun here: removes what an earlier process left of this call.
   if (incarnation_.empty()) {
     MUSTER_ASSIGN(const std::optional<std::string> stored, Incarnation());
     incarnation_ = stored.value_or("");
   }
-  // Another process may have started it over, with another incarnation: that one stays.
+  // If another process has started it over, its new incarnation stays.
   MUSTER_TRY(work::RemoveRun(store_, name_, incarnation_));
   MUSTER_TRY(RemoveOtherCalls());
   std::error_code failed;

@@ -59,7 +59,7 @@ class CopyRun {
 
   Result<CopiedRows> Rows();
 
-  // Removes it, and everything that other calls have left of this object. Idempotent.
+  // Removes it, and all remains of other calls for this object. Idempotent.
   Status Remove();
 
  private:

@@ -33,7 +33,7 @@ struct LoadFence {
 
 inline constexpr RecordFormat kTransformFormat{"muster_transform", 1};
 
-// The columns of that table that decide who may load.
+// The columns of that table by which a session is fenced.
 struct StoredLoad {
   std::string run;
   int64_t attempt = 0;

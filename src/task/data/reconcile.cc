@@ -164,7 +164,7 @@ Result<Reconciled> Reconcile(const ReconcileJob& job, Env& env, const std::stop_
 
 std::string ParentIn(const std::string& message) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAround{
-      {{" to what ", " does not have"},      // KeyViolation's own words
+      {{" missing from ", ": "},             // KeyViolation's own message
        {"not present in table \"", "\""}}};  // PostgreSQL
   for (const auto& [before, after] : kAround) {
     size_t begin = message.find(before);

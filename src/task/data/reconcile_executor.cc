@@ -49,7 +49,7 @@ Result<ReconcileCall> ReadCall(const states::TaskCall& call) {
                      .rank = ToJsonText(parameters.Value("rank"))};
   MUSTER_ASSIGN(read.job.target, parameters.PlaceInFolder("target"));
   const Json scripts = parameters.Value("scripts");
-  // A rank may extract only.
+  // A rank may only extract.
   if (read.job.transformed.is_null()) read.job.transformed = Json::object();
   if (!scripts.is_null() && (!scripts.is_object() || !read.job.transformed.is_object()))
     return parameters.Wrong("scripts and transformed must be objects");

@@ -206,8 +206,9 @@ TEST_P(ReconcileTest, OrphanIsReportedWithTheRankThatLoadsItsParent) {
   const states::TaskFailure failure = Fail();
   EXPECT_EQ(failure.error, "Reconcile.ForeignKey");
   EXPECT_TRUE(failure.cause.starts_with("rank 600: foreign key violated: 1 row of " +
-                                        Table("sites") + " refers to what " + Table("people") +
-                                        " does not have: owner = '2': rank 500 loads cont.people"))
+                                        Table("sites") + " refers to a parent missing from " +
+                                        Table("people") +
+                                        ": owner = '2': rank 500 loads cont.people"))
       << failure.cause;
   EXPECT_NE(failure.cause.find("check the ranks that this one needs"), std::string::npos);
 }

@@ -89,7 +89,7 @@ Result<Staging> Staging::At(const std::string& folder, StagingOwner owner) {
   }
   std::error_code failed;
   const fs::path absolute = fs::absolute(folder, failed).lexically_normal();
-  if (failed || folder.empty()) return Error{Code::kInvalid, "staging: no folder is named"};
+  if (failed || folder.empty()) return Error{Code::kInvalid, "staging: the folder is missing"};
   std::string path = absolute.string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return Staging(std::move(path), std::move(owner));

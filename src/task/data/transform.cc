@@ -138,7 +138,7 @@ class Transformation {
     if (!staged) return {};
     const std::set<std::string> words = WordsOf(job_.text);
     const std::string text = Lower(job_.text);
-    // Only those: an object in a bucket has to be downloaded.
+    // Only objects that the script names: those in a bucket must be downloaded.
     std::vector<Manifest> mentioned;
     for (const Manifest& one : *staged) {
       if (words.contains(Lower(one.object))) objects_[one.object] = one.rows;

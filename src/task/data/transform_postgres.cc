@@ -162,8 +162,8 @@ class PostgresTarget : public TransformTarget {
   }
 
  private:
-  // Holds the lock on the fence's row until the end, so that the session of a suspended process is
-  // found by it and can be terminated.
+  // Holds the lock on the fence's row until the end: through it another session finds, and can
+  // terminate, the session of a suspended process.
   Status BeginOnce() {
     if (begun_) return {};
     StartWatch();
@@ -172,7 +172,8 @@ class PostgresTarget : public TransformTarget {
     return fence_->Lock(*connection_);
   }
 
-  // With the first statement that may wait for another session, until the load is committed.
+  // Started before the first statement that may wait for another session; runs until the load is
+  // committed.
   void StartWatch() {
     if (watch_) return;
     watch_ = std::make_unique<WaitWatch>([this] { return Blocker(); }, on_wait_, env_);

@@ -254,7 +254,7 @@ class SqliteTarget : public TransformTarget {
   }
 
  private:
-  // Takes the write lock as late as possible, so that running a script blocks no one.
+  // Takes the write lock as late as possible, so that a running script blocks no other writer.
   Status BeginOnce() {
     if (transaction_) return {};
     MUSTER_TRY(db_->Execute("PRAGMA foreign_keys = ON"));

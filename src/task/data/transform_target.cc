@@ -28,7 +28,7 @@ constexpr int64_t kPageRows = 50'000;
 constexpr size_t kMaxTablesBytes = size_t{1} << 20;
 constexpr std::chrono::seconds kBusy{10};
 
-// What a sqlite: target names: ?tables=FILE has the SQL that creates its tables.
+// A sqlite: target: its path and, from ?tables=FILE, the SQL that creates its tables.
 struct SqlitePlace {
   std::string path;
   std::optional<std::string> tables = {};
@@ -64,7 +64,8 @@ int Publish(const std::string& draft, const std::string& path) {
   return link(draft.c_str(), path.c_str()) == 0 ? 0 : errno;
 }
 
-// Appears with its tables or not at all, and once, however many tasks and processes begin with it.
+// The file appears complete with its tables or not at all, and only once, even if several tasks and
+// processes create it at a time.
 Status CreateWithTables(const SqlitePlace& place, Env& env) {
   if (!IsMissing(place.path)) return {};
   MUSTER_ASSIGN(const std::string statements, ReadFile(*place.tables, kMaxTablesBytes));
@@ -82,7 +83,7 @@ Status CreateWithTables(const SqlitePlace& place, Env& env) {
 
 std::string KeyViolation::ToString() const {
   return std::to_string(rows) + (rows == 1 ? " row of " : " rows of ") + child + " refer" +
-         (rows == 1 ? "s" : "") + " to what " + parent + " does not have: " + example;
+         (rows == 1 ? "s to a parent" : " to parents") + " missing from " + parent + ": " + example;
 }
 
 Result<std::unique_ptr<TransformTarget>> OpenTransformTarget(const std::string& text, Env& env,

@@ -36,7 +36,8 @@ class NotifyExecutor final : public Notifier {
     for (const std::string& migration : unsettled) {
       static_cast<void>(Settle(migration, kLastPatience));
     }
-    // All at once: otherwise one that is still at work takes what another has given back.
+    // All are stopped at once: otherwise a running one would take what a stopped one has given
+    // back.
     std::vector<std::jthread> couriers;
     {
       const MutexLock lock(mutex_);
@@ -184,7 +185,7 @@ class NotifyExecutor final : public Notifier {
       return true;
     }
     const Status delivered = Deliver(letter->news, aws_, env_, stop);
-    // Also on a stop: the next process then need not wait for the lease to expire.
+    // On a stop, too, so that the next process need not wait for the lease to expire.
     static_cast<void>(outbox.Settle(**taken, delivered, !stop.stop_requested()));
     NotifyAll();
     return true;

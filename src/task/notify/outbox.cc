@@ -83,7 +83,8 @@ Status Outbox::Commit(store::Lease& lease, std::string body, store::Due due) {
   store::Record next = lease.record();
   next.owner.clear();
   next.body = std::move(body);
-  // A delivery that outlived the lease counts, unless another process has claimed the letter.
+  // A delivery that took longer than the lease counts, unless another process has claimed the
+  // letter.
   lease.SetDeadline(env_.MonoNow() + kCommitPatience);
   return lease.Commit(std::move(next), due);
 }
@@ -99,7 +100,7 @@ Status Outbox::TakeBack(const std::string& migration) {
       changes.push_back(store::Change::Put(std::move(record), store::Due::AtOnce()));
     }
     if (!changes.empty()) {
-      // A conflict means that its claimer has given it back after all.
+      // A conflict: its claimer has released it meanwhile.
       MUSTER_TRY(store_.Write(changes));
     }
     if (page.size() < static_cast<size_t>(kPage)) return {};
