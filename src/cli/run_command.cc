@@ -88,7 +88,7 @@ class RunCommand {
   }
 
   Result<int> Resume() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
     MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
@@ -117,7 +117,7 @@ class RunCommand {
   Result<int> Cancel() {
     if (options_.drain && options_.now)
       return Error{Code::kInvalid, "--drain and --now are mutually exclusive"};
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     if (!options_.drain) {
       MUSTER_TRY(engine_->Cancel(id_));
       MUSTER_TRY(AwaitLetGo());
@@ -137,13 +137,13 @@ class RunCommand {
   }
 
   Result<int> ShowStatus() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     return Report(run);
   }
 
   Result<int> Watch() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     MakeProgress("watch " + run.id);
     RunFollower follower(*engine_, run, *progress_, context_,
@@ -155,14 +155,13 @@ class RunCommand {
   }
 
   Result<int> History() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     return ShowHistory(*engine_, run, context_);
   }
 
   Result<int> List() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     return ListRuns(*engine_, options_.limit, context_);
   }
 
@@ -214,6 +213,12 @@ class RunCommand {
     if (url.empty()) return {};
     const Status ready = task::CheckTransformTarget(url);
     return ready ? ready : ready.error().Within("the target of the plan");
+  }
+
+  // For a command about a run that was started before.
+  Status OpenExisting() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
+    return Open({});
   }
 
   // Opens the store and what drives runs on it; the plan of this name, if there is one.
