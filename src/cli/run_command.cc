@@ -8,6 +8,7 @@
 #include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/metered_executor.h"
+#include "cli/run_checks.h"
 #include "cli/run_follower.h"
 #include "cli/run_report.h"
 #include "cli/serve_options.h"
@@ -79,7 +80,8 @@ class RunCommand {
     MUSTER_ASSIGN(const auto summary, Check(options_.file, start.plan));
     MUSTER_ASSIGN(start.inputs, Pairs("--input", options_.inputs));
     MUSTER_ASSIGN(const std::string target,
-                  CheckProfile(summary.profile, options_.file, start.plan, start.inputs));
+                  CheckProfile(summary.profile, options_.file, start.plan, start.inputs,
+                               context_.env, signals_.Token()));
     MUSTER_TRY(CheckTarget(target));
     MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(start.folder, WorkingFolder());
@@ -101,7 +103,8 @@ class RunCommand {
     now.variables.insert(before.variables.begin(), before.variables.end());
     const std::string& path = resume.path.empty() ? before.path : resume.path;
     MUSTER_ASSIGN(const auto summary, Check(path, now));
-    MUSTER_TRY(CheckProfile(summary.profile, path, now, before.inputs));
+    MUSTER_TRY(
+        CheckProfile(summary.profile, path, now, before.inputs, context_.env, signals_.Token()));
     MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
     if (!options_.task.empty()) resume.again.task = options_.task;
@@ -188,23 +191,6 @@ class RunCommand {
     for (const std::string& problem : problems) context_.err << problem << '\n';
     return Error{Code::kInvalid, path + " has " + std::to_string(problems.size()) +
                                      (problems.size() == 1 ? " problem" : " problems")};
-  }
-
-  // What tasks would otherwise notice only when it is their turn, perhaps hours later. Without
-  // credentials of AWS every call would fail, and be retried for minutes.
-  // Returns the URL that scripts load into.
-  Result<std::string> CheckProfile(const plan::PlanSummary::Profile& profile,
-                                   const std::string& path, const plan::PlanOptions& options,
-                                   const std::map<std::string, std::string>& inputs) {
-    if (profile.kind != plan::ProfileKind::kAws) {
-      MUSTER_TRY(task::CheckTransforms());
-      return plan::CheckPlanSecrets(path, options, inputs);
-    }
-    const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
-    if (ready) return "";
-    Error error = ready.error().Within("the profile " + profile.name + " runs on AWS");
-    if (error.hint.empty()) error.hint = "see the profiles of the plan: --profile chooses one";
-    return error;
   }
 
   // A target that is missing would fail only after the extraction. Not for a resumed run, whose

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/existing_store.h"
 #include "cli/exit_codes.h"
+#include "cli/run_checks.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
 #include "core/interrupt.h"
@@ -51,6 +52,9 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
     return NewServedExecutor(url, metrics, tracer, context.env);
   };
   const StopOnSignals signals("");
+  dashboard.site.check_run = [&](const plan::RunState& run) {
+    return CheckResumable(run, context.env, signals.Token());
+  };
   const InterruptScope scope(signals.Token());
   MUSTER_ASSIGN(const auto running, serve::Dashboard::Start(dashboard, context.env, metrics));
   if (context.json) {
