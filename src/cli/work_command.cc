@@ -57,7 +57,6 @@ class WorkCommand {
       : options_(options), context_(context) {}
 
   Result<int> Status() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_TRY(Open());
     if (!options_.run.empty()) MUSTER_TRY(OpenRun());
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
@@ -85,7 +84,6 @@ class WorkCommand {
   }
 
   Result<int> List() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_ASSIGN(const std::string run, OpenRun());
     Table table({{"ITEM"},
                  {"STATE"},
@@ -202,7 +200,7 @@ class WorkCommand {
                                  .sink = options_.sink,
                                  .transforms_file = options_.transforms,
                                  .store = [this]() -> Result<store::Store*> {
-                                   MUSTER_TRY(Open());
+                                   MUSTER_TRY(OpenOrCreate());
                                    return store_.get();
                                  },
                                  .worker = DefaultWorkerName(),
@@ -299,6 +297,11 @@ class WorkCommand {
   }
 
   muster::Status Open() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
+    return OpenOrCreate();
+  }
+
+  muster::Status OpenOrCreate() {
     MUSTER_ASSIGN(store_, store::OpenStore(context_.store, context_.env));
     return {};
   }
