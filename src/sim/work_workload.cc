@@ -29,7 +29,7 @@ class WorkWorkloadImpl final : public Workload {
       scene_->store->MayGoBack(scene_->restored ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
     MakeSink(random);
-    scene_->terms = scene_->world.Terms(random);
+    scene_->terms = scene_->world.Terms(random, sim.terms());
     scene_->pace = random.UpTo<int64_t, std::nano>(std::chrono::seconds(3));
     scene_->buffered = random.OneIn(2);
     AddWorkers(random);

@@ -67,20 +67,26 @@ void WorkWorld::Make(Random& random) {
   }
 }
 
-work::WorkTerms WorkWorld::Terms(Random& random) const {
+work::WorkTerms WorkWorld::Terms(Random& random, Random& terms) const {
   if (random.OneIn(4)) return {};
   constexpr milliseconds kIntervals[] = {milliseconds(0), milliseconds(1'000), milliseconds(4'000)};
   // An idle worker polls, and the simulation pays for every poll.
   constexpr milliseconds kIdleWaits[] = {milliseconds(2'000), milliseconds(15'000),
                                          milliseconds(40'000)};
   constexpr milliseconds kHolds[] = {milliseconds(0), milliseconds(5'000), milliseconds(30'000)};
-  return {.lease = seconds(30),
-          .max_lease = seconds(120),
-          .checkpoint_interval = kIntervals[random.Between(0, 2)],
-          .max_hold = kHolds[random.Between(0, 2)],
-          .retry_delay = seconds(1),
-          .idle_wait = kIdleWaits[random.Between(0, 2)],
-          .max_attempts = 6};
+  work::WorkTerms drawn{.lease = seconds(30),
+                        .max_lease = seconds(120),
+                        .checkpoint_interval = kIntervals[random.Between(0, 2)],
+                        .max_hold = kHolds[random.Between(0, 2)],
+                        .retry_delay = seconds(1),
+                        .idle_wait = kIdleWaits[random.Between(0, 2)],
+                        .max_attempts = 6};
+  if (terms.OneIn(2)) return drawn;
+  drawn.lease = seconds(terms.Between(15, 90));  // a call takes up to five seconds
+  drawn.max_lease = drawn.lease * terms.Between(1, 8);
+  drawn.retry_delay = milliseconds(terms.Between(100, 10'000));
+  drawn.max_attempts = static_cast<int>(terms.Between(3, 10));
+  return drawn;
 }
 
 void WorkWorld::LeaveEarlierVersion(Simulation& sim, DocumentTarget& target) {

@@ -19,7 +19,8 @@ namespace muster::sim {
 class WorkWorld {
  public:
   void Make(Random& random);
-  work::WorkTerms Terms(Random& random) const;
+  // The product's terms, those of all simulations before there were others, or any.
+  work::WorkTerms Terms(Random& random, Random& terms) const;
 
   // An earlier migration has left documents in the target, some of which have been deleted since,
   // and some of its writes are still in flight.
