@@ -29,10 +29,15 @@ class WorkWorkloadImpl final : public Workload {
       scene_->store->MayGoBack(scene_->restored ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
     MakeSink(random);
-    scene_->terms = scene_->world.Terms(random);
+    scene_->terms = scene_->world.Terms(random, sim.terms());
     scene_->pace = random.UpTo<int64_t, std::nano>(std::chrono::seconds(3));
     scene_->buffered = random.OneIn(2);
     AddWorkers(random);
+    if (scene_->documents && !scene_->goes_back) {
+      scene_->world.ChangeDocuments(sim, [this](const std::string& collection, int shard) {
+        return IsCopied(collection, shard);
+      });
+    }
     // Drawn last, to move the other choices of a seed as little as possible.
     if (random.OneIn(3)) {
       scene_->max_failures = work::FailureLimit{.documents = random.Between(0, 2)};
@@ -85,6 +90,20 @@ class WorkWorkloadImpl final : public Workload {
         RunWorkProcess(name, slots, *scene_, *ledger_, acknowledged_, env, std::move(stop));
       });
     }
+  }
+
+  // Whether an item that reads the shard is open, or none was begun yet.
+  bool IsCopied(const std::string& collection, int shard) {
+    bool begun = false;
+    for (const store::Record& record : scene_->Items()) {
+      const work::ItemBody& item = scene_->Body(record);
+      const pipeline::Partition& partition = item.partition;
+      if (partition.collection != collection || partition.shard != shard || partition.follows)
+        continue;
+      if (item.state == work::ItemBody::State::kOpen) return true;
+      begun = true;
+    }
+    return !begun;
   }
 
   // Complete lines; readers recognise lines torn by a crash.
@@ -152,7 +171,10 @@ std::vector<std::string> Covered() {
           "an item that may have killed its process starts alone",
           "17 asked to stop while nothing else goes wrong",
           "74 a run is stopped, for too many of its documents fail",
-          "74 a holder notices at a checkpoint that its run is stopped"};
+          "74 a holder notices at a checkpoint that its run is stopped",
+          "76 a document changes while it is copied",
+          "76 an item waits for those that it follows",
+          "76 what was read earlier meets what was read later"};
 }
 
 }  // namespace
