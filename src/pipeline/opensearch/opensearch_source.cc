@@ -128,16 +128,11 @@ class OpenSearchSource : public Source {
   Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& partitions) override {
     if (partitions.empty()) return std::nullopt;
     const std::string& collection = partitions.front().collection;
-    std::map<std::string, std::vector<Partition>> by_index;
+    ByIndex by_index;
     for (const Partition& one : partitions) by_index[IndexOf(one)].push_back(one);
     if (IndexOf(partitions.front()) != collection) {
-      MUSTER_ASSIGN(const std::vector<std::string> now, BackingIndices(collection));
-      if (!std::all_of(now.begin(), now.end(),
-                       [&](const std::string& index) { return by_index.contains(index); })) {
-        Log(Level::kWarning, "a data stream has had a rollover: its newest documents are not read",
-            {{"data_stream", collection}});
-        return std::nullopt;
-      }
+      MUSTER_ASSIGN(const bool is_same, IsStillOf(collection, by_index));
+      if (!is_same) return std::nullopt;
     }
     int64_t all = 0;
     for (const auto& [index, ones] : by_index) {
@@ -204,6 +199,32 @@ class OpenSearchSource : public Source {
     if (found != streams.end()) return found->second.indices;
     return Error{Code::kNotFound, Place() + " does not show data stream '" + stream + "'",
                  "the user needs the right to see it (GET /_data_stream/" + stream + ")"};
+  }
+
+  using ByIndex = std::map<std::string, std::vector<Partition>>;
+
+  // Whether a data stream has the indices that were read. Says what is different.
+  Result<bool> IsStillOf(const std::string& stream, const ByIndex& read) {
+    MUSTER_ASSIGN(const std::vector<std::string> now, BackingIndices(stream));
+    bool is_same = true;
+    if (!std::all_of(now.begin(), now.end(),
+                     [&](const std::string& index) { return read.contains(index); })) {
+      Log(Level::kWarning, "a data stream has had a rollover: its newest documents are not read",
+          {{"data_stream", stream}});
+      is_same = false;
+    }
+    for (const auto& [index, partitions] : read) {
+      if (std::find(now.begin(), now.end(), index) != now.end()) {
+        MUSTER_TRY(shards_.CheckUuid(index, partitions.front().mark));
+        continue;
+      }
+      Log(Level::kWarning,
+          "an index of a data stream was deleted after it was read: its documents are not counted "
+          "again",
+          {{"data_stream", stream}, {"index", index}});
+      is_same = false;
+    }
+    return is_same;
   }
 
   Error HasNoNumbers(const std::string& stream, const std::string& index) const {
