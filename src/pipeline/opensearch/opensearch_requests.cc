@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/backoff.h"
+#include "core/interrupt.h"
 #include "core/json_fields.h"
 
 namespace muster::pipeline {
@@ -13,8 +14,17 @@ using namespace std::chrono_literals;
 
 constexpr int kTries = 8;
 constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 10s};
+constexpr std::chrono::nanoseconds kLongestRetryAfter = 1min;  // whatever the server says
+constexpr std::chrono::nanoseconds kLook = 250ms;              // for an interrupt
 
 }  // namespace
+
+bool PauseOrStop(Env& env, std::chrono::nanoseconds duration, const std::stop_token& stop) {
+  for (auto left = duration; left > 0ns; left -= kLook) {
+    if (Interrupted() || !env.Sleep(std::min(left, kLook), stop)) return false;
+  }
+  return !Interrupted() && !stop.stop_requested();
+}
 
 Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
                                   const net::OpenSearchCall& call, const std::stop_token& stop) {
@@ -29,10 +39,11 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
       return answer;
     } else {
       error = client.ErrorOf(call, *answer);
-      wait = std::max<std::chrono::nanoseconds>(wait, answer->retry_after.value_or(0ms));
+      const std::chrono::nanoseconds wanted = answer->retry_after.value_or(0ms);
+      wait = std::max(wait, std::min(wanted, kLongestRetryAfter));
     }
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
-    if (!env.Sleep(wait, stop)) {
+    if (!PauseOrStop(env, wait, stop)) {
       return Error{Code::kCancelled, "stopped while waiting for " + client.Place()};
     }
   }
