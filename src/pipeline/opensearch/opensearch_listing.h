@@ -25,6 +25,7 @@ class OpenSearchListing {
     Json metadata = Json::object();  // of a data stream: that of its newest backing index
     std::optional<Error> refusal = {};
     bool is_stream = false;
+    std::vector<std::string> backing = {};  // the indices of a data stream
   };
 
   // Indices by name, then data streams by name: a stream is created after the indices, to which its
@@ -35,10 +36,17 @@ class OpenSearchListing {
   Result<std::vector<LeftOut>> Unlisted();
 
  private:
-  Result<std::vector<Listed>> ListIndices(const Json& indices);
-  Result<std::vector<Listed>> ListStreams(const Json& indices);
+  // By name: open indices with their metadata, and closed ones; null: the user may not see these.
+  struct Indices {
+    Json open;
+    Json closed;
+  };
+
+  Result<Indices> AskForIndices();
+  std::vector<Listed> ListIndices(const Indices& indices) const;
+  Result<std::vector<Listed>> ListStreams(const Indices& indices);
   Listed ListedStream(const std::string& name, const std::vector<std::string>& backing,
-                      const Json& indices) const;
+                      const Indices& indices) const;
 
   net::OpenSearchClient& client_;
   Env& env_;

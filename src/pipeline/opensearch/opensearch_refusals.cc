@@ -8,6 +8,8 @@
 namespace muster::pipeline {
 namespace {
 
+constexpr char kMayBeNew[] = "not listed; it may be new";
+
 // Documents of two types may have the same id: in the target one would replace the other.
 std::optional<Error> SeveralTypes(const std::string& place, const std::string& index,
                                   const Json& mappings) {
@@ -37,6 +39,14 @@ Error IsClosed(const std::string& place, const std::string& index) {
                "open it with POST /" + index + "/_open, or leave it out with --exclude " + index};
 }
 
+Error IsNotShown(const std::string& place, const std::string& index) {
+  return Error{
+      Code::kIncompatible, place + ": index " + index + " is shown neither as open nor as closed",
+      "try again if it was created or deleted just now; otherwise the user needs the right "
+      "to see it (indices:admin/get), or leave it out with --exclude " +
+          index};
+}
+
 Error IsPartial(const std::string& place, const std::string& index, const std::string& alias) {
   return Error{Code::kIncompatible,
                place + ": alias " + alias + " shows only some documents of index " + index +
@@ -46,11 +56,28 @@ Error IsPartial(const std::string& place, const std::string& index, const std::s
                    "the transforms"};
 }
 
+Error OfStream(Error refusal, const std::string& index, const std::string& stream) {
+  refusal.message += "; it is part of data stream " + stream;
+  // A collection is the whole stream.
+  const std::string exclude = "--exclude " + index;
+  if (refusal.hint.ends_with(exclude)) {
+    refusal.hint.replace(refusal.hint.size() - exclude.size(), exclude.size(),
+                         "--exclude " + stream);
+  }
+  return refusal;
+}
+
 std::string WhyUnlisted(const std::string& index, const Json& metadata) {
   if (IsOurStore(metadata)) return "a Muster store";
+  // Its stream is listed.
+  if (!TextIn(metadata, "data_stream").empty()) {
+    return index.starts_with(".fs-")
+               ? "of a data stream's failure store: name it at the end of the source's URL"
+               : kMayBeNew;
+  }
   if (index.starts_with('.')) return kLeftOutForDot;
   const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
-  return TextIn(settings, "hidden") == "true" ? kLeftOutIfHidden : "not listed; it may be new";
+  return TextIn(settings, "hidden") == "true" ? kLeftOutIfHidden : kMayBeNew;
 }
 
 }  // namespace muster::pipeline

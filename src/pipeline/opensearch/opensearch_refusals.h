@@ -14,7 +14,11 @@ namespace muster::pipeline {
 std::optional<Error> RefusalOf(const std::string& place, const std::string& index,
                                const Json& metadata);
 Error IsClosed(const std::string& place, const std::string& index);
+Error IsNotShown(const std::string& place, const std::string& index);
 Error IsPartial(const std::string& place, const std::string& index, const std::string& alias);
+
+// The same, of an index of a data stream.
+Error OfStream(Error refusal, const std::string& index, const std::string& stream);
 
 // Of an index that the URL's pattern does not select.
 std::string WhyUnlisted(const std::string& index, const Json& metadata);

@@ -396,6 +396,20 @@ TEST(OpenSearchListing, DataStreamWithAClosedIndexIsRefused) {
   const std::string why = Listing::WhyNot(collections[0]);
   EXPECT_NE(why.find(".ds-logs-1 is closed"), std::string::npos) << why;
   EXPECT_NE(why.find("part of data stream logs"), std::string::npos) << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
+}
+
+// A rollover between two requests, or an index that the user may not see.
+TEST(OpenSearchListing, DataStreamWithAnIndexThatIsNotShownIsNotTakenForClosed) {
+  Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"}})", R"({".ds-logs-1":{}})");
+  cluster.streams = R"({"data_streams":[{"name":"logs","indices":[{"index_name":".ds-logs-1"},)"
+                    R"({"index_name":".ds-logs-2"}]}]})";
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 1U);
+  const std::string why = Listing::WhyNot(collections[0]);
+  EXPECT_NE(why.find(".ds-logs-2 is shown neither as open nor as closed"), std::string::npos)
+      << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
 }
 
 TEST(DataStreams, ShardsKeepTheirNumbersWhenOlderIndicesAreGone) {
@@ -437,14 +451,17 @@ TEST(OpenSearchListing, WhatIsNotListedHasAReason) {
   Listing cluster(R"({"a":{},".ds-logs-1":{"data_stream":"logs"},".tasks":{}})", R"({"shut":{}})");
   cluster.all = R"({"a":{"settings":{"index":{"uuid":"1"}}},".tasks":{},"shut":{},)"
                 R"(".ds-logs-1":{"data_stream":"logs"},".ds-.own-1":{"data_stream":".own"},)"
+                R"(".ds-own-1":{"data_stream":"own"},".ds-own-2":{"data_stream":"own"},)"
+                R"(".fs-logs-1":{"data_stream":"logs"},)"
                 R"("secret":{"settings":{"index":{"hidden":"true"}}}})";
   std::string all;
   for (const auto& [name, reason] : cluster.Unlisted("")) {
     all += name + ": " + reason.substr(0, reason.find(':')) + "; ";
   }
   EXPECT_EQ(all,
-            ".ds-.own-1: the name begins with a dot; .tasks: the name begins with a dot; "
-            "secret: hidden; ");
+            ".fs-logs-1: of a data stream's failure store; .own: the name begins with a dot; "
+            ".tasks: the name begins with a dot; own: hidden; secret: hidden; ")
+      << "data streams by their own names";
 }
 
 }  // namespace
