@@ -48,7 +48,8 @@ std::vector<OpenSearchListing::Listed> OpenSearchListing::ListIndices(
     // A backing index is part of its stream, unless it is asked for itself.
     if (!stream.empty() && pattern_.SelectsDataStream(stream)) continue;
     if (!pattern_.Selects(name, MemberIn(metadata, "aliases")) || IsOurStore(metadata)) continue;
-    listed.emplace(name, Listed{name, metadata, RefusalOf(client_.Place(), name, metadata)});
+    listed.emplace(name,
+                   Listed{name, metadata, RefusalOf(client_.Place(), name, metadata, pruned_)});
   }
   for (const auto& [name, settings] : indices.closed.items()) {
     if (indices.open.contains(name) || !pattern_.Selects(name, Json())) continue;
@@ -89,7 +90,7 @@ OpenSearchListing::Listed OpenSearchListing::ListedStream(const std::string& nam
     const bool is_shown =
         metadata.is_object() || !indices.closed.is_object() || indices.closed.contains(index);
     auto refusal = !is_shown              ? std::optional(IsNotShown(place, index))
-                   : metadata.is_object() ? RefusalOf(place, index, metadata)
+                   : metadata.is_object() ? RefusalOf(place, index, metadata, pruned_)
                                           : std::optional(IsClosed(place, index));
     if (refusal) {
       listed.refusal = OfStream(*std::move(refusal), index, name);

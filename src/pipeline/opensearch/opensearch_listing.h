@@ -17,8 +17,10 @@ namespace muster::pipeline {
 // What a cluster has, as far as a source's pattern selects it. All arguments must outlive it.
 class OpenSearchListing {
  public:
-  OpenSearchListing(net::OpenSearchClient& client, Env& env, const IndexPattern& pattern)
-      : client_(client), env_(env), pattern_(pattern) {}
+  // `pruned`: as for RefusalOf.
+  OpenSearchListing(net::OpenSearchClient& client, Env& env, const IndexPattern& pattern,
+                    bool pruned)
+      : client_(client), env_(env), pattern_(pattern), pruned_(pruned) {}
 
   struct Listed {
     std::string name;
@@ -51,6 +53,7 @@ class OpenSearchListing {
   net::OpenSearchClient& client_;
   Env& env_;
   const IndexPattern& pattern_;
+  const bool pruned_;
 };
 
 }  // namespace muster::pipeline

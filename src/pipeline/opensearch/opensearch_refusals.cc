@@ -1,7 +1,10 @@
 #include "pipeline/opensearch/opensearch_refusals.h"
 
+#include <algorithm>
+
 #include "core/json_fields.h"
 #include "metadata/metadata.h"
+#include "pipeline/flow/kept_source.h"
 #include "pipeline/flow/left_out.h"
 #include "pipeline/opensearch/opensearch_target.h"
 
@@ -24,14 +27,40 @@ std::optional<Error> SeveralTypes(const std::string& place, const std::string& i
                    index};
 }
 
+// Documents would be lost, or lose fields, without a word.
+std::optional<Error> KeepsLess(const std::string& place, const std::string& index,
+                               const Json& mappings, bool pruned) {
+  KeptSource kept = KeptSource::kAll;
+  for (const auto& one : metadata::SplitTypes(mappings)) {
+    kept = std::max(kept, KeptSourceIn(one.mappings));
+  }
+  if (kept == KeptSource::kNothing) {
+    return Error{Code::kIncompatible,
+                 place + ": index " + index + ": its mapping keeps no _source, so its documents " +
+                     "cannot be read",
+                 "take a snapshot and migrate that with recovery_source=true, or leave it out with "
+                 "--exclude " +
+                     index};
+  }
+  if (kept == KeptSource::kAll || pruned) return std::nullopt;
+  return Error{Code::kIncompatible,
+               place + ": index " + index + ": its mapping leaves fields out of _source, which " +
+                   "cannot be read",
+               "pruned_source=true in the URL takes documents without them; or leave it out with "
+               "--exclude " +
+                   index};
+}
+
 }  // namespace
 
 std::optional<Error> RefusalOf(const std::string& place, const std::string& index,
-                               const Json& metadata) {
+                               const Json& metadata, bool pruned) {
   const Json& settings = MemberIn(MemberIn(metadata, "settings"), "index");
   // Since Elasticsearch 7.2.
   if (TextIn(settings, "verified_before_close") == "true") return IsClosed(place, index);
-  return SeveralTypes(place, index, MemberIn(metadata, "mappings"));
+  const Json& mappings = MemberIn(metadata, "mappings");
+  if (auto refusal = SeveralTypes(place, index, mappings)) return refusal;
+  return KeepsLess(place, index, mappings, pruned);
 }
 
 Error IsClosed(const std::string& place, const std::string& index) {

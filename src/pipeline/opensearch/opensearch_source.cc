@@ -29,11 +29,12 @@ constexpr int64_t kDefaultPageBytes = 4 * 1024 * 1024;
 class OpenSearchSource : public Source {
  public:
   OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string pattern,
-                   int64_t page_bytes)
+                   int64_t page_bytes, bool pruned)
       : client_(std::move(endpoint), env),
         env_(env),
         pattern_(std::move(pattern)),
-        page_bytes_(page_bytes) {}
+        page_bytes_(page_bytes),
+        pruned_(pruned) {}
 
   bool KeepsTypes() const override { return true; }
   bool KeepsRouting() const override { return true; }
@@ -65,9 +66,7 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  Result<std::vector<LeftOut>> Unlisted() override {
-    return OpenSearchListing(client_, env_, pattern_).Unlisted();
-  }
+  Result<std::vector<LeftOut>> Unlisted() override { return Listing().Unlisted(); }
 
   // A URL with an index, or an alias of one, names the target of all collections. What an alias
   // hides was written nevertheless.
@@ -190,7 +189,8 @@ class OpenSearchSource : public Source {
     return is_backing ? partition.part : partition.collection;
   }
 
-  Result<std::vector<Listed>> List() { return OpenSearchListing(client_, env_, pattern_).List(); }
+  OpenSearchListing Listing() { return {client_, env_, pattern_, pruned_}; }
+  Result<std::vector<Listed>> List() { return Listing().List(); }
 
   // Of a data stream, the oldest first.
   Result<std::vector<std::string>> BackingIndices(const std::string& stream) {
@@ -335,13 +335,14 @@ class OpenSearchSource : public Source {
   OpenSearchShards shards_{client_, env_};
   const IndexPattern pattern_;
   const int64_t page_bytes_;
+  const bool pruned_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
   MUSTER_ASSIGN(net::OpenSearchEndpoint endpoint,
-                net::OpenSearchEndpoint::FromUrl(url, {"page_bytes"}));
+                net::OpenSearchEndpoint::FromUrl(url, {"page_bytes", "pruned_source"}));
   int64_t page_bytes = kDefaultPageBytes;
   if (const auto text = url.Param("page_bytes")) {
     const char* const end = text->data() + text->size();
@@ -351,9 +352,13 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
       return Error{Code::kInvalid, "page_bytes=" + *text + " is not a number of bytes"};
     }
   }
+  const std::string pruned = url.Param("pruned_source").value_or("false");
+  if (pruned != "true" && pruned != "false") {
+    return Error{Code::kInvalid, "pruned_source=" + pruned + " is neither true nor false"};
+  }
   std::string pattern = url.path.size() > 1 ? url.path.substr(1) : "";
   return std::make_unique<OpenSearchSource>(std::move(endpoint), env, std::move(pattern),
-                                            page_bytes);
+                                            page_bytes, pruned == "true");
 }
 
 }  // namespace muster::pipeline

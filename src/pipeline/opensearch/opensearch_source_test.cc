@@ -336,6 +336,27 @@ TEST(OpenSearchListing, IndexWithSeveralTypesIsRefused) {
   EXPECT_NE(why.find("index two has documents of the types a, b"), std::string::npos) << why;
 }
 
+// Nothing else would say that fields, or all of a document, are lost.
+TEST(OpenSearchListing, IndexThatKeepsLessThanItsDocumentsIsRefused) {
+  Listing cluster(R"({"all":{"mappings":{"_source":{"excludes":[]},"properties":{}}},)"
+                  R"("none":{"mappings":{"_source":{"enabled":false}}},)"
+                  R"("some":{"mappings":{"_source":{"excludes":["vector"]}}},)"
+                  R"("typed":{"mappings":{"doc":{"_source":{"includes":["a*"]}}}}})",
+                  "{}");
+  for (const bool pruned : {false, true}) {
+    const auto collections = cluster.Of(pruned ? "?pruned_source=true" : "");
+    ASSERT_EQ(collections.size(), 4U);
+    EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+    const std::string why = Listing::WhyNot(collections[1]);
+    EXPECT_NE(why.find("index none: its mapping keeps no _source"), std::string::npos) << why;
+    for (const size_t i : {2, 3}) {
+      const std::string pruning = Listing::WhyNot(collections[i]);
+      EXPECT_EQ(pruning.find("leaves fields out of _source") == std::string::npos, pruned)
+          << pruning;
+    }
+  }
+}
+
 TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
   HttpServer server([](const HttpServerRequest& request) {
     if (request.target == "/") {
