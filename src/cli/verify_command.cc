@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "cli/verify_metadata.h"
 #include "cli/verify_report.h"
+#include "cli/written_url.h"
 #include "core/file.h"
 #include "core/file_output.h"
 #include "core/interrupt.h"
@@ -195,7 +196,7 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
     return Error{Code::kInvalid, "the source only reports changes, not its whole content",
                  "remove since=NAME from its URL to compare the whole snapshot"};
   }
-  auto target = pipeline::OpenSource(options.sink, context.env);
+  auto target = pipeline::OpenSource(WrittenUrl(options.sink), context.env);
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms,
                 pipeline::ParseTransforms(options.transforms_text, options.transforms));
