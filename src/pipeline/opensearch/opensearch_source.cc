@@ -103,7 +103,8 @@ class OpenSearchSource : public Source {
     // First: if the index is re-created from now on, its readers notice.
     MUSTER_ASSIGN(const IndexState state, shards_.Describe(collection));
     std::vector<Partition> partitions;
-    if (state.is_index) {
+    MUSTER_ASSIGN(const bool is_index, IsIndex(collection, state));
+    if (is_index) {
       MUSTER_TRY(AddPartitions(collection, state, partitions));
       return partitions;
     }
@@ -191,6 +192,13 @@ class OpenSearchSource : public Source {
 
   OpenSearchListing Listing() { return {client_, env_, pattern_, pruned_}; }
   Result<std::vector<Listed>> List() { return Listing().List(); }
+
+  // Settings say it, to a user who may see them.
+  Result<bool> IsIndex(const std::string& collection, const IndexState& state) {
+    if (!state.is_index || !state.uuid.empty()) return state.is_index;
+    MUSTER_ASSIGN(const DataStreams streams, AskForDataStreams(client_, env_, collection));
+    return !streams.contains(collection);
+  }
 
   // Of a data stream, the oldest first.
   Result<std::vector<std::string>> BackingIndices(const std::string& stream) {
