@@ -6,6 +6,7 @@
 #include "core/backoff.h"
 #include "core/interrupt.h"
 #include "core/json_fields.h"
+#include "core/log.h"
 
 namespace muster::pipeline {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kTries = 8;
+constexpr int kWorthSaying = 3;  // failed tries; one or two of a busy cluster are nothing unusual
 constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 10s};
 constexpr std::chrono::nanoseconds kLongestRetryAfter = 1min;  // whatever the server says
 constexpr std::chrono::nanoseconds kLook = 250ms;              // for an interrupt
@@ -43,6 +45,11 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
       wait = std::max(wait, std::min(wanted, kLongestRetryAfter));
     }
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
+    // A caller that watches this only sees a call that does not return.
+    if (attempt == kWorthSaying) {
+      Log(Level::kWarning, "waiting for a search cluster",
+          {{"tries", attempt}, {"error", error.ToString()}});
+    }
     if (!PauseOrStop(env, wait, stop)) {
       return Error{Code::kCancelled, "stopped while waiting for " + client.Place()};
     }

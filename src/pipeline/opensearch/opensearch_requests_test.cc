@@ -51,5 +51,32 @@ TEST(OpenSearchRequests, AWaitIsOneMinuteAtMostWhateverTheServerWants) {
   EXPECT_LT(waited, 3min);
 }
 
+// Where nothing else does: `verify`, or listing before a migration.
+TEST(OpenSearchRequests, AWaitThatLastsIsSaidOnceWithItsReason) {
+  std::atomic<int> requests = 0;
+  std::atomic<int> refused = 0;
+  const HttpServer server([&](const HttpServerRequest&) {
+    return ++requests <= refused ? Answer(429, R"({"error":{"type":"circuit_breaking_exception",)"
+                                               R"("reason":"Data too large"}})")
+                                 : Answer(200, "{}");
+  });
+  testing::HastyEnv env;
+  net::OpenSearchClient client = ClientOf(server, env);
+  for (const int tries : {2, 6}) {
+    requests = 0;
+    refused = tries;
+    ::testing::internal::CaptureStderr();
+    const auto answer = AskForJson(client, env, {.path = "/books/_count"});
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(answer) << answer.error().ToString();
+    const size_t found = said.find("waiting for a search cluster");
+    EXPECT_EQ(found == std::string::npos, tries < 3) << said;
+    if (found == std::string::npos) continue;
+    EXPECT_EQ(said.find("waiting for a search cluster", found + 1), std::string::npos) << said;
+    EXPECT_NE(said.find("GET /books/_count"), std::string::npos) << said;
+    EXPECT_NE(said.find("Data too large"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace muster::pipeline
