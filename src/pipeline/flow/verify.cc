@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/json_scan.h"
+#include "core/log.h"
 #include "pipeline/flow/document_hash.h"
 #include "pipeline/flow/shards.h"
 #include "pipeline/flow/transform_chain.h"
@@ -147,6 +148,10 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
         visitor.Visit(
             Seen{document.id, ContentOf(document, contents), partition, document.position});
       }
+    }
+    if (partition.follows && read > before) {
+      Log(Level::kWarning, "documents changed while they were compared: they may count twice",
+          {{"collection", side.collection}, {"documents", read - before}});
     }
     MUSTER_TRY(visitor.Finished(count, read - before));
   }
