@@ -146,13 +146,14 @@ class OpenSearchSource : public Source {
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override {
     const std::string index = IndexOf(partition);
-    MUSTER_ASSIGN(const IndexState state, shards_.CheckUuid(index, partition.mark, stop));
+    const auto state = shards_.CheckUuid(index, partition.mark, stop);
+    if (!state) return IsGone(partition.collection, index, state.error());
     const ShardPlace place{.index = index,
                            .uuid = partition.mark,
                            .shard = index == partition.collection
                                         ? partition.shard
                                         : partition.shard % kShardsPerIndex,
-                           .is_frozen = state.is_frozen};
+                           .is_frozen = state->is_frozen};
     if (partition.part == kById) {
       MUSTER_ASSIGN(const std::string field, IdField(index, stop));
       return NewIdReader(client_, env_, place, field, position, std::move(stop));
@@ -233,6 +234,16 @@ class OpenSearchSource : public Source {
       is_same = false;
     }
     return is_same;
+  }
+
+  // What retention deletes before it was read.
+  Error IsGone(const std::string& collection, const std::string& index, const Error& error) const {
+    if (error.code != Code::kNotFound || index == collection) return error;
+    return Error{Code::kNotFound,
+                 Place() + ": index " + index + " of data stream " + collection +
+                     " was deleted before all of it was read",
+                 "what is not in the target cannot be migrated any more. To migrate the stream's "
+                 "other indices, start over ('muster work reset' for a run of workers)"};
   }
 
   Error HasNoNumbers(const std::string& stream, const std::string& index) const {
