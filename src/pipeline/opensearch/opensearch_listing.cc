@@ -13,6 +13,12 @@
 #include "pipeline/opensearch/opensearch_target.h"
 
 namespace muster::pipeline {
+namespace {
+
+constexpr char kHiddenStream[] =
+    "a data stream that is hidden, or behind an alias: name it at the end of the source's URL";
+
+}  // namespace
 
 Result<std::vector<OpenSearchListing::Listed>> OpenSearchListing::List() {
   MUSTER_ASSIGN(const Indices indices, AskForIndices());
@@ -125,7 +131,7 @@ Result<std::vector<LeftOut>> OpenSearchListing::Unlisted() {
       left_out.push_back({name, WhyUnlisted(name, about)});
     } else if (listed.insert(stream).second) {
       // As a whole, by the name that it is asked for by.
-      left_out.push_back({stream, stream.starts_with('.') ? kLeftOutForDot : kLeftOutIfHidden});
+      left_out.push_back({stream, stream.starts_with('.') ? kLeftOutForDot : kHiddenStream});
     }
   }
   std::sort(left_out.begin(), left_out.end(),

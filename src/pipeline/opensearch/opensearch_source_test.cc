@@ -481,7 +481,8 @@ TEST(OpenSearchListing, WhatIsNotListedHasAReason) {
   }
   EXPECT_EQ(all,
             ".fs-logs-1: of a data stream's failure store; .own: the name begins with a dot; "
-            ".tasks: the name begins with a dot; own: hidden; secret: hidden; ")
+            ".tasks: the name begins with a dot; own: a data stream that is hidden, or behind an "
+            "alias; secret: hidden; ")
       << "data streams by their own names";
 }
 
