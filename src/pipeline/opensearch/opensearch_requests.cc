@@ -16,8 +16,7 @@ using namespace std::chrono_literals;
 constexpr int kTries = 8;
 constexpr int kWorthSaying = 3;  // failed tries; one or two of a busy cluster are nothing unusual
 constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 10s};
-constexpr std::chrono::nanoseconds kLongestRetryAfter = 1min;  // whatever the server says
-constexpr std::chrono::nanoseconds kLook = 250ms;              // for an interrupt
+constexpr std::chrono::nanoseconds kLook = 250ms;  // for an interrupt
 
 }  // namespace
 
@@ -41,8 +40,7 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
       return answer;
     } else {
       error = client.ErrorOf(call, *answer);
-      const std::chrono::nanoseconds wanted = answer->retry_after.value_or(0ms);
-      wait = std::max(wait, std::min(wanted, kLongestRetryAfter));
+      wait = std::max<std::chrono::nanoseconds>(wait, answer->retry_after.value_or(0ms));
     }
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
     // A caller that watches this only sees a call that does not return.
