@@ -185,8 +185,10 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
   pipeline::Source& side = pair.collections.size() > 1 ? merged : source;
   auto report =
       pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, kept, stop);
-  if (!report) return report.error().Within(pair.Names());
-  return Verified{pair.Names(), pair.target, *std::move(report)};
+  Verified verified{.collection = pair.Names(), .target = pair.target};
+  if (report) verified.report = *std::move(report);
+  if (!report) verified.failure = report.error().Within(pair.Names());
+  return verified;
 }
 
 Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
@@ -218,6 +220,14 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
   for (const Pair& pair : pairs) {
     MUSTER_ASSIGN(Verified one, VerifyPair(options, context, *source, **target, *transforms, pair,
                                            progress, read, stop));
+    if (one.failure) {
+      const Code code = one.failure->code;
+      outcome.failure = outcome.failure.value_or(*one.failure);
+      if (code != Code::kCancelled) outcome.collections.push_back(std::move(one));
+      // Others might be comparable, unless nothing is at the moment.
+      if (code == Code::kCancelled || IsTransient(code)) break;
+      continue;
+    }
     read += static_cast<uint64_t>(one.report.SourceDocuments() + one.report.TargetDocuments());
     progress.Update(read);
     outcome.collections.push_back(std::move(one));
@@ -242,7 +252,10 @@ Result<int> Verify(Options& options, Context& context) {
   }
   MUSTER_TRY(PrepareState(options.state));
   MUSTER_ASSIGN(const VerifyOutcome outcome, VerifyAll(options, context, signals.Token()));
-  PrintVerified(outcome, options.checksums, context);
+  if (!outcome.failure || !outcome.collections.empty()) {
+    PrintVerified(outcome, options.checksums, context);
+  }
+  if (outcome.failure) return *outcome.failure;
   // Comparing nothing is not a success: the caller expected a match.
   if (outcome.collections.empty()) return kNothingToDo;
   return outcome.Equal() ? kDone : kFailed;

@@ -49,7 +49,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
     }
     list.push_back(Json{{"collection", one.collection},
                         {"target", one.target},
-                        {"equal", one.report.Equal()},
+                        {"equal", one.Equal()},
                         {"source_documents", one.report.SourceDocuments()},
                         {"target_documents", one.report.TargetDocuments()},
                         {"unreadable", one.report.Unreadable()},
@@ -57,6 +57,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
                         {"named", std::move(named)},
                         {"source_partitions", CountsJson(one.report.source)},
                         {"target_partitions", CountsJson(one.report.target)}});
+    if (one.failure) list.back()["error"] = one.failure->ToString();
   }
   Json report{{"equal", outcome.Equal()}, {"collections", std::move(list)}};
   if (outcome.metadata) {
@@ -80,7 +81,18 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
   Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
   bool some = false;
   for (const Verified& one : all) {
-    const bool equal = one.report.Equal();
+    if (one.failure) {
+      table.AddRow({{one.collection},
+                    {one.target},
+                    {"-"},
+                    {"-"},
+                    {"-"},
+                    {"-"},
+                    {"-"},
+                    {"not comparable", Style::kBad}});
+      continue;
+    }
+    const bool equal = one.Equal();
     table.AddRow({{one.collection},
                   {one.target},
                   {std::to_string(one.report.source.size())},
@@ -117,9 +129,9 @@ void PrintMetadataDifferences(const std::vector<metadata::Reported>& all, Contex
 }  // namespace
 
 bool VerifyOutcome::Equal() const {
-  return std::all_of(collections.begin(), collections.end(),
-                     [](const Verified& one) { return one.report.Equal(); }) &&
-         (!metadata || !HasMetadataFailures(*metadata));
+  return !failure && std::all_of(collections.begin(), collections.end(), [](const Verified& one) {
+    return one.Equal();
+  }) && (!metadata || !HasMetadataFailures(*metadata));
 }
 
 void PrintVerified(const VerifyOutcome& outcome, bool checksums, Context& context) {
