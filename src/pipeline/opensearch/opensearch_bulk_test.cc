@@ -226,15 +226,20 @@ TEST_F(BulkTest, DocumentsAreResentAfterALostResponse) {
   EXPECT_EQ(sent[0].body, sent[1].body);
 }
 
-TEST_F(BulkTest, RetryAfterIsHonoured) {
+TEST_F(BulkTest, RetryAfterIsHonouredUpToAMinute) {
   std::atomic<int> requests = 0;
+  std::string retry_after = "20";
   Serve([&](const HttpServerRequest&) {
-    return ++requests == 1 ? Answer(429, "{}", {{"Retry-After", "20"}})
-                           : Answer(200, R"({"errors":false})");
+    return ++requests % 2 == 1 ? Answer(429, "{}", {{"Retry-After", retry_after}})
+                               : Answer(200, R"({"errors":false})");
   });
   ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
-  ASSERT_EQ(env_.pauses.size(), 1U);
+  retry_after = "86400";
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  ASSERT_EQ(env_.pauses.size(), 2U);
   EXPECT_GE(env_.pauses[0], 20s);
+  EXPECT_GE(env_.pauses[1], 60s);
+  EXPECT_LT(env_.pauses[1], 70s);
 }
 
 TEST_F(BulkTest, PatienceLimitsRetries) {

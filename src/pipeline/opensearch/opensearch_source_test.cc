@@ -349,6 +349,27 @@ TEST(OpenSearchListing, IndexWithSeveralTypesIsRefused) {
   EXPECT_NE(why.find("index two has documents of the types a, b"), std::string::npos) << why;
 }
 
+// Nothing else would say that fields, or all of a document, are lost.
+TEST(OpenSearchListing, IndexThatKeepsLessThanItsDocumentsIsRefused) {
+  Listing cluster(R"({"all":{"mappings":{"_source":{"excludes":[]},"properties":{}}},)"
+                  R"("none":{"mappings":{"_source":{"enabled":false}}},)"
+                  R"("some":{"mappings":{"_source":{"excludes":["vector"]}}},)"
+                  R"("typed":{"mappings":{"doc":{"_source":{"includes":["a*"]}}}}})",
+                  "{}");
+  for (const bool pruned : {false, true}) {
+    const auto collections = cluster.Of(pruned ? "?pruned_source=true" : "");
+    ASSERT_EQ(collections.size(), 4U);
+    EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+    const std::string why = Listing::WhyNot(collections[1]);
+    EXPECT_NE(why.find("index none: its mapping keeps no _source"), std::string::npos) << why;
+    for (const size_t i : {2, 3}) {
+      const std::string pruning = Listing::WhyNot(collections[i]);
+      EXPECT_EQ(pruning.find("leaves fields out of _source") == std::string::npos, pruned)
+          << pruning;
+    }
+  }
+}
+
 TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
   HttpServer server([](const HttpServerRequest& request) {
     if (request.target == "/") {
@@ -409,6 +430,20 @@ TEST(OpenSearchListing, DataStreamWithAClosedIndexIsRefused) {
   const std::string why = Listing::WhyNot(collections[0]);
   EXPECT_NE(why.find(".ds-logs-1 is closed"), std::string::npos) << why;
   EXPECT_NE(why.find("part of data stream logs"), std::string::npos) << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
+}
+
+// A rollover between two requests, or an index that the user may not see.
+TEST(OpenSearchListing, DataStreamWithAnIndexThatIsNotShownIsNotTakenForClosed) {
+  Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"}})", R"({".ds-logs-1":{}})");
+  cluster.streams = R"({"data_streams":[{"name":"logs","indices":[{"index_name":".ds-logs-1"},)"
+                    R"({"index_name":".ds-logs-2"}]}]})";
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 1U);
+  const std::string why = Listing::WhyNot(collections[0]);
+  EXPECT_NE(why.find(".ds-logs-2 is shown neither as open nor as closed"), std::string::npos)
+      << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
 }
 
 TEST(DataStreams, ShardsKeepTheirNumbersWhenOlderIndicesAreGone) {
@@ -450,14 +485,18 @@ TEST(OpenSearchListing, WhatIsNotListedHasAReason) {
   Listing cluster(R"({"a":{},".ds-logs-1":{"data_stream":"logs"},".tasks":{}})", R"({"shut":{}})");
   cluster.all = R"({"a":{"settings":{"index":{"uuid":"1"}}},".tasks":{},"shut":{},)"
                 R"(".ds-logs-1":{"data_stream":"logs"},".ds-.own-1":{"data_stream":".own"},)"
+                R"(".ds-own-1":{"data_stream":"own"},".ds-own-2":{"data_stream":"own"},)"
+                R"(".fs-logs-1":{"data_stream":"logs"},)"
                 R"("secret":{"settings":{"index":{"hidden":"true"}}}})";
   std::string all;
   for (const auto& [name, reason] : cluster.Unlisted("")) {
     all += name + ": " + reason.substr(0, reason.find(':')) + "; ";
   }
   EXPECT_EQ(all,
-            ".ds-.own-1: the name begins with a dot; .tasks: the name begins with a dot; "
-            "secret: hidden; ");
+            ".fs-logs-1: of a data stream's failure store; .own: the name begins with a dot; "
+            ".tasks: the name begins with a dot; own: a data stream that is hidden, or behind an "
+            "alias; secret: hidden; ")
+      << "data streams by their own names";
 }
 
 }  // namespace

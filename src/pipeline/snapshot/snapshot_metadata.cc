@@ -1,5 +1,6 @@
 #include "pipeline/snapshot/snapshot_metadata.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "core/json_fields.h"
@@ -74,13 +75,7 @@ KeptSource KeptSourceOf(const SnapshotIndex& index) {
   for (const Json& mapping : index.mappings) {
     if (!mapping.is_object()) continue;
     for (const auto& [type, fields] : mapping.items()) {
-      const Json& source = MemberIn(fields, "_source");
-      const Json& enabled = MemberIn(source, "enabled");
-      if (enabled == false || enabled == "false") return KeptSource::kNothing;
-      for (const char* list : {"includes", "excludes"}) {
-        const Json& names = MemberIn(source, list);
-        if (names.is_string() || (names.is_array() && !names.empty())) kept = KeptSource::kPruned;
-      }
+      kept = std::max(kept, KeptSourceIn(fields));
     }
   }
   return kept;
