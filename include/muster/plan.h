@@ -82,7 +82,7 @@ MUSTER_EXPORT Result<std::string> CompilePlan(const std::string& path,
                                               const PlanOptions& options = {});
 
 // The files of a deployment on AWS: state machines, policies, a CloudFormation template. kInvalid:
-// something has to be known now that only a run would know.
+// a value is needed now that only a run provides.
 struct DeploymentFile {
   std::string name;
   std::string text;
