@@ -116,7 +116,8 @@ class MUSTER_EXPORT Source {
 
   // Metadata outside collections, as a JSON object: {"cluster_version": "opensearch 2.19",
   // "index_templates": {name: template}, "component_templates": …, "templates": …, "data_streams":
-  // …, "pipelines": …, "policies": …, "hidden": [index], "unreadable": {member: why}} of a cluster.
+  // …, "pipelines": …, "policies": …, "hidden": [index], "stores": [index], "unreadable": {member:
+  // why}} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
 
   // Whether documents keep their types: a string that looks like a number is a string, null is not

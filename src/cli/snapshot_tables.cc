@@ -7,6 +7,7 @@
 #include "cli/exit_codes.h"
 #include "cli/table.h"
 #include "core/json.h"
+#include "net/opensearch.h"
 
 namespace muster::cli {
 namespace {
@@ -64,6 +65,7 @@ Listed ListIndex(const Repository& repository, const Snapshot& snapshot,
 std::string NoteOn(const SnapshotIndex& index, const lucene::BackingIndices& streams) {
   const auto stream = streams.find(index.name);
   if (stream != streams.end()) return "part of data stream " + stream->second;
+  if (index.HasMeta(net::kOpenSearchStoreMark)) return "a Muster store: not migrated";
   if (index.name.starts_with('.')) return "begins with a dot: not migrated unless named";
   return index.IsHidden() ? "hidden: not migrated unless named" : "";
 }

@@ -5,7 +5,6 @@
 
 #include "core/json_fields.h"
 #include "metadata/metadata.h"
-#include "net/opensearch.h"
 
 namespace muster::pipeline {
 
@@ -57,17 +56,6 @@ Json MetadataOf(const Snapshot& snapshot, const SnapshotIndex& index,
     }
   }
   return metadata;
-}
-
-bool IsOurStore(const SnapshotIndex& index) {
-  for (const Json& mapping : index.mappings) {
-    if (!mapping.is_object()) continue;
-    for (const auto& [type, fields] : mapping.items()) {
-      const Json& meta = MemberIn(fields, "_meta");
-      if (meta.is_object() && meta.contains(net::kOpenSearchStoreMark)) return true;
-    }
-  }
-  return false;
 }
 
 KeptSource KeptSourceOf(const SnapshotIndex& index) {

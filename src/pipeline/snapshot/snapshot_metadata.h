@@ -26,9 +26,6 @@ Json MetadataOf(const lucene::Snapshot& snapshot, const lucene::SnapshotIndex& i
 // Metadata outside of indices as Source::GlobalMetadata has it, of what the snapshot says.
 Json GlobalMetadataOf(const lucene::Snapshot& snapshot, const Json& global);
 
-// Whether an index holds the records of a Muster store, by its mapping.
-bool IsOurStore(const lucene::SnapshotIndex& index);
-
 // By the mappings of all its types.
 KeptSource KeptSourceOf(const lucene::SnapshotIndex& index);
 
