@@ -41,6 +41,7 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
+  bool cured = false;   // takes the documents that it refused
   bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };

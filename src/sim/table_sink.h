@@ -44,6 +44,7 @@ struct TableTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
+  bool cured = false;   // takes the documents that it refused
   bool patient = true;  // its writers retry as long as they may; otherwise the first failure counts
   std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
   std::map<std::string, Item> items;
