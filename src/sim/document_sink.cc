@@ -47,7 +47,7 @@ class DocumentSink::DocumentWriter final : public pipeline::Writer {
     std::vector<pipeline::Refused> refused;
     for (size_t i = 0; i < batch.documents.size(); ++i) {
       const pipeline::Document& document = batch.documents[i];
-      if (document.id.ends_with('!')) {
+      if (document.id.ends_with('!') && !sink_.target_.cured) {
         refused.push_back({i, "never"});
       } else {
         pending_.push_back({std::string(document.id), std::string(document.body)});

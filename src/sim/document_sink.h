@@ -41,8 +41,8 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient =
-      true;  // its writers retry until their deadline; otherwise the first failure counts
+  bool cured = false;   // takes the documents that it refused
+  bool patient = true;  // its writers retry until their deadline; otherwise the first failure counts
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 

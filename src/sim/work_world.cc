@@ -246,7 +246,8 @@ void WorldCheck::Rows(const std::map<std::string, std::vector<std::string>>& row
       const int times = found[document.id];
       found.erase(document.id);
       if (times > 1) sim_.Violate("L", collection + "/" + document.id + " is there twice");
-      if (times == 0 && !document.refused && !excused_[collection].contains(number)) {
+      if (times == 0 && (!document.refused || redriven_) &&
+          !excused_[collection].contains(number)) {
         sim_.Violate("L", collection + "/" + document.id + " is lost");
       }
     }
@@ -261,7 +262,7 @@ void WorldCheck::Documents(
     const auto index = indexes.find(collection);
     for (size_t number = 0; number < documents.size(); ++number) {
       const auto& document = documents[number];
-      if (document.refused || excused_[collection].contains(number)) continue;
+      if ((document.refused && !redriven_) || excused_[collection].contains(number)) continue;
       const bool there = index != indexes.end() && index->second.contains(document.id) &&
                          index->second.at(document.id).body == world_.BodyOf(collection, number);
       if (!there) sim_.Violate("L", collection + "/" + document.id + " is lost or old");

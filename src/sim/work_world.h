@@ -104,7 +104,9 @@ class WorldSource final : public pipeline::SourceWrapper {
 // Compares the end of a simulation with the expectation.
 class WorldCheck {
  public:
-  WorldCheck(const WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
+  // `redriven`: what was refused at first has been written since.
+  WorldCheck(const WorkWorld& world, Simulation& sim, bool redriven)
+      : world_(world), sim_(sim), redriven_(redriven) {}
 
   // All items first: together they must cover every collection exactly once. For an `unlucky` one
   // the reason for its quarantine is known.
@@ -120,6 +122,7 @@ class WorldCheck {
 
   const WorkWorld& world_;
   Simulation& sim_;
+  const bool redriven_;
   struct Range {
     size_t end = 0;
     bool quarantined = false;
