@@ -182,8 +182,11 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
   auto report =
       pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, kept, stop);
   Verified verified{.collection = pair.Names(), .target = pair.target};
-  if (report) verified.report = *std::move(report);
-  if (!report) verified.failure = report.error().Within(pair.Names());
+  if (report) {
+    verified.report = *std::move(report);
+  } else {
+    verified.failure = report.error().Within(pair.Names());
+  }
   return verified;
 }
 

@@ -205,13 +205,14 @@ Result<std::vector<std::string>> Target::Put(const net::OpenSearchCall& call, Ki
   }
 }
 
+Result<std::vector<std::string>> Target::PutWithoutBody(const net::OpenSearchCall& call) {
+  MUSTER_TRY(client_.SendForJson(call));
+  return std::vector<std::string>();
+}
+
 Result<std::vector<std::string>> Target::Create(Kind kind, const std::string& name, Json body) {
   net::OpenSearchCall call{.method = "PUT", .path = PathOf(kind, name)};
-  if (kind == Kind::kDataStream) {
-    MUSTER_TRY(client_.SendForJson(call));
-    return std::vector<std::string>();
-  }
-  auto made = Put(call, kind, body);
+  auto made = kind == Kind::kDataStream ? PutWithoutBody(call) : Put(call, kind, body);
   if (made) return made;
   Error error = made.error();
   if (Contains(error.message, "already exists") || Contains(error.message, "already_exists")) {
