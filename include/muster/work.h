@@ -266,7 +266,7 @@ struct RunTotals {
 
 // Foreign or damaged records are listed as unreadable.
 MUSTER_EXPORT Result<std::vector<RunInfo>> ListRuns(store::Store& store);
-// kCorrupt: its record cannot be read.
+// kNotFound: there is no such run. kCorrupt: its record cannot be read.
 MUSTER_EXPORT Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
 MUSTER_EXPORT Result<RunTotals> ReadTotals(store::Store& store, const std::string& run);
 
@@ -276,6 +276,7 @@ MUSTER_EXPORT Result<std::vector<ItemInfo>> ListItems(store::Store& store, const
 // Calls `each` for every item of a run, in key order, and returns the totals.
 MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string& run,
                                          const std::function<void(const ItemInfo& item)>& each);
+// An item by its name (WorkItem::name). kNotFound: the run has no such item.
 MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
                                         const std::string& name);
 
@@ -300,11 +301,12 @@ MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const ItemInfo& item);
 MUSTER_EXPORT std::optional<milliseconds> TimeLeft(const RunTotals& totals, double docs_per_second);
 
 // Makes an item due at once that is quarantined, or waits for its next attempt. kConflict: neither.
+// kNotFound: the run has no such item.
 MUSTER_EXPORT Status RetryItem(store::Store& store, const std::string& run,
                                const std::string& name);
 
 // Takes an item from its holder, which stops when it notices, or makes a waiting one due at once.
-// kConflict: no worker holds it, and it is already due.
+// kConflict: no worker holds it, and it is already due. kNotFound: the run has no such item.
 MUSTER_EXPORT Status ReleaseItem(store::Store& store, const std::string& run,
                                  const std::string& name);
 

@@ -199,7 +199,7 @@ class RunCommand {
                                    const std::map<std::string, std::string>& inputs) {
     if (profile.kind != plan::ProfileKind::kAws) {
       MUSTER_TRY(task::CheckTransforms());
-      return plan::CheckPlanSecrets(path, options, inputs);
+      return plan::CheckPlanSecrets(path, inputs, options);
     }
     const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
     if (ready) return "";
