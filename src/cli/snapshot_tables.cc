@@ -82,14 +82,6 @@ Status CheckShard(const SnapshotSelection& selection, const ShardName& shard, Sh
   }
 }
 
-void Print(const Table& table, const Json& list, Context& context) {
-  if (context.json) {
-    context.out << ToJsonText(list) << '\n';
-  } else {
-    table.Print(context.out, context.color);
-  }
-}
-
 }  // namespace
 
 Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) {
@@ -136,7 +128,7 @@ Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) 
                         {"note", listed.note}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -182,7 +174,7 @@ Result<int> ShowSegments(const SnapshotSelection& selection, Context& context) {
                             {"shards", shards}});
         return {};
       }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -224,7 +216,7 @@ Result<int> CheckSnapshots(const SnapshotSelection& selection, Context& context)
                         {"message", status ? "" : status.error().message}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   if (first_error) return *first_error;
   return kDone;
 }
