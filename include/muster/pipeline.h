@@ -123,6 +123,7 @@ class MUSTER_EXPORT Source {
   // Whether documents keep their types: a string that looks like a number is a string, null is not
   // missing.
   virtual bool KeepsTypes() const { return false; }
+  // Whether documents have their routing. False: the source knows of none.
   virtual bool KeepsRouting() const { return false; }
   // Whether it sets Document::null_is_json.
   virtual bool KeepsJsonNulls() const { return false; }
@@ -199,8 +200,12 @@ class Transform {
 class TransformPlan {
  public:
   virtual ~TransformPlan() = default;
+
+  // For one thread. Empty: the collection's documents stay as they are.
   virtual Result<std::vector<std::unique_ptr<Transform>>> Make(
       const std::string& collection) const = 0;
+
+  // The collection's name in the sink.
   virtual std::string TargetName(const std::string& collection) const = 0;
 
   // Whether documents may change. False: at most collections are renamed.

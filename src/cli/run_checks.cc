@@ -11,7 +11,7 @@ Result<std::string> CheckProfile(const plan::PlanSummary::Profile& profile, cons
                                  std::stop_token stop) {
   if (profile.kind != plan::ProfileKind::kAws) {
     MUSTER_TRY(task::CheckTransforms());
-    return plan::CheckPlanSecrets(path, options, inputs);
+    return plan::CheckPlanSecrets(path, inputs, options);
   }
   const Status ready = task::CheckAwsAccess(env, std::move(stop));
   if (ready) return "";

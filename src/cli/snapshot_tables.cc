@@ -84,14 +84,6 @@ Status CheckShard(const SnapshotSelection& selection, const ShardName& shard, Sh
   }
 }
 
-void Print(const Table& table, const Json& list, Context& context) {
-  if (context.json) {
-    context.out << ToJsonText(list) << '\n';
-  } else {
-    table.Print(context.out, context.color);
-  }
-}
-
 }  // namespace
 
 Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) {
@@ -138,7 +130,7 @@ Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) 
                         {"note", listed.note}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -184,7 +176,7 @@ Result<int> ShowSegments(const SnapshotSelection& selection, Context& context) {
                             {"shards", shards}});
         return {};
       }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -226,7 +218,7 @@ Result<int> CheckSnapshots(const SnapshotSelection& selection, Context& context)
                         {"message", status ? "" : status.error().message}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   if (first_error) return *first_error;
   return kDone;
 }

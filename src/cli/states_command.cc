@@ -166,11 +166,7 @@ class StatesRun {
       after = page.back().name;
       left -= static_cast<int>(page.size());
     }
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-    }
+    PrintList(table, list, context_);
     return exit_code;
   }
 

@@ -74,12 +74,8 @@ class WorkCommand {
       AddRun(run, totals, table);
       list.push_back(RunJson(run, totals));
     }
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-      context_.out << notes;
-    }
+    PrintList(table, list, context_);
+    if (!context_.json) context_.out << notes;
     return exit_code;
   }
 
@@ -120,11 +116,7 @@ class WorkCommand {
            {left ? FormatSpan(*left) : ""},
            {work::WhyItem(item)}});
     }));
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-    }
+    PrintList(table, list, context_);
     return exit_code;
   }
 

@@ -27,8 +27,8 @@ class MetadataJob : public ::testing::Test {
     }
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server.port())},
                                  RealEnv());
-    Target target(client, RealEnv(), {"opensearch", 2, 19});
-    Job job(target, own, rules_, {"elasticsearch", 7, 17}, {});
+    Target target(client, RealEnv(), {Engine::kOpenSearch, 2, 19});
+    Job job(target, own, rules_, {Engine::kElasticsearch, 7, 17}, {});
     return job.Run(
         mode, std::move(objects),
         [this](const std::string& index) {

@@ -139,14 +139,15 @@ Result<ClusterVersion> VersionOf(net::OpenSearchClient& client) {
     return about.error();
   }
   const ClusterVersion version = about ? ClusterVersion::FromRoot(*about) : ClusterVersion();
-  return version.IsKnown() ? version : ClusterVersion{"opensearch", 2, 19};
+  return version.IsKnown() ? version : ClusterVersion{Engine::kOpenSearch, 2, 19};
 }
 
 std::string Target::PathOf(Kind kind, const std::string& name) const {
   const std::string encoded = net::OpenSearchPath(name);
   switch (kind) {
     case Kind::kPolicy:
-      return (version_.engine == "opensearch" ? "/_plugins/_ism/policies/" : "/_ilm/policy/") +
+      return (version_.engine == Engine::kOpenSearch ? "/_plugins/_ism/policies/"
+                                                     : "/_ilm/policy/") +
              encoded;
     case Kind::kPipeline:
       return "/_ingest/pipeline/" + encoded;
