@@ -95,7 +95,9 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
     for (const std::string& number : NumbersOf(one, checksums)) row.push_back({number});
     if (has_deleted) row.push_back({std::to_string(one.report.deleted)});
     const bool equal = one.Equal();
-    row.push_back({one.failure ? "not comparable" : equal ? "equal" : "different",
+    row.push_back({one.failure ? "not comparable"
+                   : equal     ? "equal"
+                               : "different",
                    equal ? Style::kGood : Style::kBad});
     table.AddRow(std::move(row));
     for (const pipeline::VerifyDifference& difference : one.report.named) {

@@ -41,8 +41,9 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool cured = false;   // takes the documents that it refused
-  bool patient = true;  // its writers retry until their deadline; otherwise the first failure counts
+  bool cured = false;  // takes the documents that it refused
+  // Its writers retry until their deadline; otherwise the first failure counts.
+  bool patient = true;
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 
