@@ -95,6 +95,19 @@ struct PipelineOptions {
   bool merge = false;      // several collections may share a target: their ids differ
 };
 
+struct Pipeline;
+
+// Admits the targets that documents choose. Thread-safe.
+class ChosenTargets {
+ public:
+  virtual ~ChosenTargets() = default;
+  // Before an item of `collection` writes to `target`, perhaps the collection's own: the target is
+  // prepared and has room for this collection. kIncompatible: it cannot be written to, is read
+  // from, belongs to another collection, or there are too many.
+  virtual Status Admit(const Pipeline& pipeline, const std::string& collection,
+                       const std::string& target, const Fence& fence) = 0;
+};
+
 struct Pipeline {
   Env& env;
   Source& source;
@@ -103,6 +116,7 @@ struct Pipeline {
   DeadLetters& dead_letters;
   Throttle& throttle;
   PipelineOptions options = {};
+  ChosenTargets* chosen = nullptr;  // null: documents may choose targets that exist
 };
 
 // Selects collections by the source's names; none: all.
