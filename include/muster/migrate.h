@@ -175,8 +175,15 @@ struct MUSTER_EXPORT VerifyReport {
     int64_t documents = 0;   // after the transforms; including those that cannot be compared
     int64_t unreadable = 0;  // of these, invalid or failing in a transform
   };
+  // Documents of one target, if transforms chose any for some of them.
+  struct Chosen {
+    std::string target;
+    int64_t source = 0;  // those that were sent there
+    int64_t sink = 0;    // those that are there
+  };
   std::vector<Count> source;
   std::vector<Count> target;
+  std::vector<Chosen> chosen;
   // Missing, extra and changed documents, by checksum, and those that cannot be compared.
   int64_t differences = 0;
   int64_t deleted = 0;                  // extra documents, which are no differences any more
