@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/json_scan.h"
+#include "core/log.h"
 #include "pipeline/flow/shards.h"
 #include "pipeline/flow/transform_chain.h"
 #include "pipeline/table/table_shape.h"
@@ -101,6 +102,10 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
                                    partition, document.position,
                                    contents.places ? place : std::string_view()});
       }
+    }
+    if (partition.follows && read > before) {
+      Log(Level::kWarning, "documents changed while they were compared: they may count twice",
+          {{"collection", side.collection}, {"documents", read - before}});
     }
     MUSTER_TRY(visitor.Finished(count, read - before));
   }
