@@ -98,12 +98,18 @@ Status ChosenRecords::CheckCount(const std::string& collection, const std::strin
 
 Result<std::map<std::string, std::string>> ChosenRecords::TablesRead(
     const pipeline::Pipeline& pipeline) {
-  std::map<std::string, std::string> tables;  // collections by table
+  {
+    const MutexLock lock(mutex_);
+    if (tables_) return *tables_;
+  }
+  std::map<std::string, std::string> tables;
   MUSTER_ASSIGN(const std::vector<std::string> collections, collections_());
   for (const std::string& one : collections) {
     MUSTER_ASSIGN(const std::string table, By(Party::kSource, pipeline.source.TableId(one)));
     if (!table.empty()) tables.emplace(table, one);
   }
+  const MutexLock lock(mutex_);
+  tables_ = tables;
   return tables;
 }
 
@@ -119,16 +125,28 @@ Status ChosenRecords::CheckNotRead(const pipeline::Pipeline& pipeline, const std
       "let the script choose another name, or migrate into another cluster"};
 }
 
-Status ChosenRecords::Create(const pipeline::Pipeline& pipeline, const std::string& collection,
-                             const std::string& target) {
+Result<pipeline::Collection> ChosenRecords::ShapeOf(const pipeline::Pipeline& pipeline,
+                                                    const std::string& collection) {
+  {
+    const MutexLock lock(mutex_);
+    if (shape_.first == collection) return shape_.second;
+  }
   MUSTER_ASSIGN(const auto described, By(Party::kSource, pipeline.source.Describe(collection)));
   if (!described) {
     return Error{Code::kNotFound, "the source does not list " + collection + " any more", "",
                  Party::kSource};
   }
   MUSTER_ASSIGN(pipeline::Collection shape, pipeline.transforms.Target(*described));
-  shape.name = target;
   MUSTER_ASSIGN(shape.metadata, WithoutAliases(shape.metadata, collection));
+  const MutexLock lock(mutex_);
+  shape_ = {collection, shape};
+  return shape;
+}
+
+Status ChosenRecords::Create(const pipeline::Pipeline& pipeline, const std::string& collection,
+                             const std::string& target) {
+  MUSTER_ASSIGN(pipeline::Collection shape, ShapeOf(pipeline, collection));
+  shape.name = target;
   const auto changes = By(Party::kSink, pipeline.sink.Prepare(shape, /*evaluate=*/false));
   if (!changes) {
     Error error = changes.error();

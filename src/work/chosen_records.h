@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/mutex.h"
@@ -53,7 +55,11 @@ class ChosenRecords final : public pipeline::ChosenTargets {
                 const std::string& target);
   Status Record(const pipeline::Pipeline& pipeline, const std::string& collection,
                 const std::string& target, const std::string& incarnation);
+  // The collections of the run, by table. Asked once: there may be thousands.
   Result<std::map<std::string, std::string>> TablesRead(const pipeline::Pipeline& pipeline);
+  // A collection as transformed, without aliases.
+  Result<pipeline::Collection> ShapeOf(const pipeline::Pipeline& pipeline,
+                                       const std::string& collection);
 
   store::Store& store_;
   const std::string run_;
@@ -61,6 +67,9 @@ class ChosenRecords final : public pipeline::ChosenTargets {
   Mutex mutex_;
   // By incarnation, collection and target.
   std::set<std::tuple<std::string, std::string, std::string>> admitted_ GUARDED_BY(mutex_);
+  std::optional<std::map<std::string, std::string>> tables_ GUARDED_BY(mutex_);
+  // Of the collection that was asked for last: metadata may be large.
+  std::pair<std::string, pipeline::Collection> shape_ GUARDED_BY(mutex_);
 };
 
 // The record of a target with this pipeline::TargetKey.
