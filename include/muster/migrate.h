@@ -95,6 +95,19 @@ struct PipelineOptions {
   bool merge = false;      // several collections may share a target: their ids differ
 };
 
+struct Pipeline;
+
+// Admits the targets that documents choose. Thread-safe.
+class ChosenTargets {
+ public:
+  virtual ~ChosenTargets() = default;
+  // Before an item of `collection` writes to `target`, perhaps the collection's own: the target is
+  // prepared and has room for this collection. kIncompatible: it cannot be written to, is read
+  // from, belongs to another collection, or there are too many.
+  virtual Status Admit(const Pipeline& pipeline, const std::string& collection,
+                       const std::string& target, const Fence& fence) = 0;
+};
+
 struct Pipeline {
   Env& env;
   Source& source;
@@ -103,6 +116,7 @@ struct Pipeline {
   DeadLetters& dead_letters;
   Throttle& throttle;
   PipelineOptions options = {};
+  ChosenTargets* chosen = nullptr;  // null: documents may choose targets that exist
 };
 
 // Selects collections by the source's names; none: all.
@@ -161,8 +175,15 @@ struct MUSTER_EXPORT VerifyReport {
     int64_t documents = 0;   // after the transforms; including those that cannot be compared
     int64_t unreadable = 0;  // of these, invalid or failing in a transform
   };
+  // Documents of one target, if transforms chose any for some of them.
+  struct Chosen {
+    std::string target;
+    int64_t source = 0;  // those that were sent there
+    int64_t sink = 0;    // those that are there
+  };
   std::vector<Count> source;
   std::vector<Count> target;
+  std::vector<Chosen> chosen;
   // Missing, extra and changed documents, by checksum, and those that cannot be compared.
   int64_t differences = 0;
   int64_t deleted = 0;                  // extra documents, which are no differences any more

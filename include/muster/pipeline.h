@@ -38,6 +38,8 @@ struct Document {
   bool null_is_json = false;
   // Not 0: which of the documents that transforms made of one, from 1 on. They share its position.
   int64_t part = 0;
+  // Not empty: the target that a transform chose for it, instead of its collection's.
+  std::string_view target = {};
 };
 
 // A target and its shape: an index, a table, a file.
@@ -211,6 +213,9 @@ class TransformPlan {
   // Whether documents may change. False: at most collections are renamed.
   virtual bool EditsDocuments() const { return true; }
 
+  // Whether transforms may choose targets for documents: Document::target.
+  virtual bool ChoosesTargets() const { return false; }
+
   // The files that it consists of besides its own text. Empty: none. Part of a run's identity: with
   // other scripts it is another migration.
   virtual std::string Scripts() const { return {}; }
@@ -328,6 +333,15 @@ class Sink {
 
   // The preferred batch size, unless configured otherwise.
   virtual BatchLimits PreferredLimits() const { return {}; }
+
+  // Whether documents of a collection may choose this target besides the collection's own: then an
+  // item opens a writer for each, and the sink stores no progress. An error concerns the document.
+  virtual Status CheckChosen(const std::string& /*target*/) const {
+    return Error{Code::kInvalid,
+                 "this sink writes all documents of a collection to the same target",
+                 "documents can choose an index only in a search cluster, if the sink's URL "
+                 "names no index"};
+  }
 
   // Opens `collection` for one item, and fences off older epochs.
   virtual Result<std::unique_ptr<Writer>> Open(const std::string& collection,

@@ -140,7 +140,12 @@ Result<std::vector<Pair>> PairsOf(const Options& options, pipeline::Source& sour
       return Error{Code::kNotFound, "the sink has no collection '" + wanted + "'",
                    "was it migrated? 'muster migrate' does that"};
     }
-    MUSTER_TRY(Add(collection.name, *name, wanted, options.merge, pairs));
+    // Documents of several collections may have chosen the same target, if it is not a table: only
+    // all together compare.
+    const bool together =
+        options.merge && transforms.ChoosesTargets() && !pairs.empty() && !target.KeepsJsonNulls();
+    MUSTER_TRY(Add(collection.name, together ? pairs.front().target : *name, wanted, options.merge,
+                   pairs));
   }
   for (const pipeline::Collection& collection : collections) {
     if (!options.delete_extra || chosen(collection.name)) continue;

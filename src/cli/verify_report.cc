@@ -47,6 +47,12 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
                            {"shard", difference.shard},
                            {"position", difference.position}});
     }
+    Json chosen = Json::array();
+    for (const pipeline::VerifyReport::Chosen& target : one.report.chosen) {
+      chosen.push_back(Json{{"target", target.target},
+                            {"source_documents", target.source},
+                            {"target_documents", target.sink}});
+    }
     list.push_back(Json{{"collection", one.collection},
                         {"target", one.target},
                         {"equal", one.Equal()},
@@ -58,6 +64,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
                         {"named", std::move(named)},
                         {"source_partitions", CountsJson(one.report.source)},
                         {"target_partitions", CountsJson(one.report.target)}});
+    if (!chosen.empty()) list.back()["chosen"] = std::move(chosen);
     if (one.failure) list.back()["error"] = one.failure->ToString();
   }
   Json report{{"equal", outcome.Equal()}, {"collections", std::move(list)}};
@@ -67,6 +74,27 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
   }
   AddLeftOut(outcome.left_out, report);
   out << ToJsonText(report) << '\n';
+}
+
+// Of collections whose documents choose their targets.
+void PrintChosen(const std::vector<Verified>& all, Context& context) {
+  using enum Table::Align;
+  Table table({{"COLLECTION"}, {"TARGET"}, {"SOURCE", kRight}, {"SINK", kRight}, {"RESULT"}});
+  bool some = false;
+  for (const Verified& one : all) {
+    for (const pipeline::VerifyReport::Chosen& target : one.report.chosen) {
+      some = true;
+      const bool equal = target.source == target.sink;
+      table.AddRow({{one.collection},
+                    {target.target},
+                    {std::to_string(target.source)},
+                    {std::to_string(target.sink)},
+                    {equal ? "same number" : "different", equal ? Style::kGood : Style::kBad}});
+    }
+  }
+  if (!some) return;
+  context.out << '\n';
+  table.Print(context.out, context.color);
 }
 
 // Its cells from PARTITIONS to DIFFERENT.
@@ -110,6 +138,7 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
     }
   }
   table.Print(context.out, context.color);
+  PrintChosen(all, context);
   if (!some) return;
   context.out << '\n';
   differences.Print(context.out, context.color);

@@ -5,6 +5,7 @@
 
 #include "pipeline/pipeline.h"
 #include "store/store.h"
+#include "work/chosen_records.h"
 #include "work/item_body.h"
 #include "work/records.h"
 #include "work/target_check.h"
@@ -67,7 +68,12 @@ Result<std::map<std::string, int64_t>> CountWritten(WorkCoordinator& coordinator
 
 // Of collections that share a target, none may have replaced documents of another.
 Status CheckMerges(WorkCoordinator& coordinator, const pipeline::Pipeline& pipeline,
-                   const std::set<std::string>& collections) {
+                   const std::set<std::string>& collections, const std::string& incarnation) {
+  const ChosenMerges chosen{
+      .store = coordinator.store(), .run = coordinator.run(), .incarnation = incarnation};
+  MUSTER_ASSIGN(const bool checked,
+                chosen.Check(pipeline, collections, [&] { return CountWritten(coordinator); }));
+  if (checked) return {};
   MUSTER_ASSIGN(const auto merged,
                 pipeline::MergedCollections(pipeline, {collections.begin(), collections.end()}));
   if (merged.empty()) return {};
@@ -85,24 +91,6 @@ Result<RunBody> ReadRunBody(WorkCoordinator& coordinator) {
                 coordinator.store().Get(kRunKind, coordinator.run()));
   if (!record) return Error{Code::kIncompatible, "the run is gone from the store", kGoneHint};
   return RunBody::FromJson(record->body);
-}
-
-// Those that the preparation selected; if it did not record them, those that the source lists now.
-Result<std::vector<std::string>> SelectedCollections(WorkCoordinator& coordinator,
-                                                     pipeline::Source& source,
-                                                     const pipeline::CollectionFilter& allowed) {
-  MUSTER_ASSIGN(const std::optional<store::Record> record,
-                coordinator.store().Get(kPrepareKind, coordinator.run()));
-  if (record) {
-    MUSTER_ASSIGN(PrepareBody body, PrepareBody::FromJson(record->body));
-    if (body.done && !body.selected.empty()) return std::move(body.selected);
-  }
-  MUSTER_ASSIGN(const std::vector<pipeline::Collection> all, source.Collections());
-  std::vector<std::string> names;
-  for (const pipeline::Collection& one : all) {
-    if (!allowed || allowed(one.name)) names.push_back(one.name);
-  }
-  return names;
 }
 
 // For a finished run, whose sink may be gone; but if it exists, it must contain what was written.
@@ -129,7 +117,7 @@ Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
     incomplete.insert(pipeline.transforms.TargetName(parsed.collection));
   }
   MUSTER_ASSIGN(const std::vector<std::string> collections,
-                SelectedCollections(coordinator, pipeline.source, allowed));
+                SelectedCollections(store, coordinator.run(), pipeline.source, allowed));
   std::set<std::string> complete;
   std::set<std::string> targets;
   for (const std::string& collection : collections) {
@@ -141,13 +129,29 @@ Result<bool> Finish(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
   }
   MUSTER_TRY(CheckCounts(coordinator, pipeline.source, complete));
   for (const std::string& target : targets) MUSTER_TRY(pipeline.sink.Finish(target));
-  MUSTER_TRY(CheckMerges(coordinator, pipeline, complete));
+  MUSTER_TRY(CheckMerges(coordinator, pipeline, complete, run.incarnation));
   MUSTER_TRY(coordinator.targets().CheckAll(pipeline.sink, run.incarnation));
   if (!coordinator.quarantined().empty()) return true;
   return coordinator.End();
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> SelectedCollections(store::Store& store, const std::string& run,
+                                                     pipeline::Source& source,
+                                                     const pipeline::CollectionFilter& allowed) {
+  MUSTER_ASSIGN(const std::optional<store::Record> record, store.Get(kPrepareKind, run));
+  if (record) {
+    MUSTER_ASSIGN(PrepareBody body, PrepareBody::FromJson(record->body));
+    if (body.done && !body.selected.empty()) return std::move(body.selected);
+  }
+  MUSTER_ASSIGN(const std::vector<pipeline::Collection> all, source.Collections());
+  std::vector<std::string> names;
+  for (const pipeline::Collection& one : all) {
+    if (!allowed || allowed(one.name)) names.push_back(one.name);
+  }
+  return names;
+}
 
 Result<bool> FinishCollections(WorkCoordinator& coordinator, pipeline::Pipeline& pipeline,
                                const pipeline::CollectionFilter& allowed) {

@@ -7,6 +7,7 @@
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "store/store.h"
+#include "work/chosen_records.h"
 #include "work/error_budget.h"
 #include "work/failure_reasons.h"
 #include "work/target_check.h"
@@ -66,6 +67,31 @@ class PreparedSink final : public pipeline::SinkWrapper {
   // Compared with the source's before.
   Result<std::string> TableId(const std::string& /*collection*/) override { return std::string(); }
   Status Finish(const std::string& /*collection*/) override { return {}; }
+};
+
+// Admits what documents choose with the pipeline of the whole migration: that of a collection
+// prepares nothing.
+class StandaloneTargets final : public pipeline::ChosenTargets {
+ public:
+  StandaloneTargets(const pipeline::Pipeline& pipeline, store::Store& store, const std::string& run)
+      : pipeline_(pipeline), records_(store, run, [this] { return Names(); }) {}
+
+  // Before documents are migrated.
+  void SetCollections(const std::vector<Collection>& collections) {
+    for (const Collection& one : collections) names_.push_back(one.name);
+  }
+
+  Status Admit(const pipeline::Pipeline& /*pipeline*/, const std::string& collection,
+               const std::string& target, const pipeline::Fence& fence) override {
+    return records_.Admit(pipeline_, collection, target, fence);
+  }
+
+ private:
+  Result<std::vector<std::string>> Names() const { return names_; }
+
+  const pipeline::Pipeline& pipeline_;
+  std::vector<std::string> names_;
+  ChosenRecords records_;
 };
 
 // Adds up the items of a collection, and passes their progress on. Serialises the calls of the
@@ -137,7 +163,8 @@ class StandaloneMigration {
         // Never resumed, so its name does not matter.
         run_("standalone-" + pipeline.env.NewId()),
         store_(store::NewMemoryStore(pipeline.env)),
-        targets_(*store_, run_) {}
+        targets_(*store_, run_),
+        chosen_(pipeline_, *store_, run_) {}
 
   Result<Counts> Run() {
     auto counts = Migrate();
@@ -153,6 +180,10 @@ class StandaloneMigration {
       MUSTER_ASSIGN(const Counts counts, Migrate(collection));
       total_ += counts;
       targets.insert(TargetOf(collection));
+    }
+    // Those that documents chose, too.
+    if (pipeline_.transforms.ChoosesTargets()) {
+      MUSTER_TRY(targets_.CheckAll(pipeline_.sink, run_));
     }
     for (const std::string& target : targets) {
       MUSTER_TRY(CheckTarget(target));
@@ -170,6 +201,7 @@ class StandaloneMigration {
     MUSTER_ASSIGN(const std::vector<pipeline::TargetChange> changes,
                   pipeline::PrepareSelected(pipeline_, collections, /*evaluate=*/false));
     for (const Collection& one : collections) MUSTER_TRY(CheckTarget(TargetOf(one)));
+    chosen_.SetCollections(collections);
     observer_.Prepared(changes);
     return collections;
   }
@@ -180,9 +212,10 @@ class StandaloneMigration {
     observer_.Start(collection.name, partitions);
     StartedCollection source(pipeline_.source, collection, partitions);
     PreparedSink sink(pipeline_.sink);
-    pipeline::Pipeline pipeline{
-        pipeline_.env,      source,           pipeline_.transforms, sink, pipeline_.dead_letters,
-        pipeline_.throttle, pipeline_.options};
+    pipeline::Pipeline pipeline{pipeline_.env,          source,
+                                pipeline_.transforms,   sink,
+                                pipeline_.dead_letters, pipeline_.throttle,
+                                pipeline_.options,      &chosen_};
     const auto most = std::max<size_t>(partitions.size(), 1);
     const WorkerOptions options{
         .run = {.name = run_, .max_failures = options_.max_failures, .alone = true},
@@ -201,11 +234,20 @@ class StandaloneMigration {
   // Of collections that share a target, none may have replaced documents of another.
   Status CheckMerges(const std::vector<Collection>& collections) {
     std::vector<std::string> names;
-    for (const Collection& one : collections) names.push_back(one.name);
+    std::map<std::string, int64_t> by_collection;
+    for (const Collection& one : collections) {
+      names.push_back(one.name);
+      by_collection[one.name] = observer_.WrittenOnce(one.name);
+    }
+    const ChosenMerges chosen{.store = *store_, .run = run_, .incarnation = run_};
+    MUSTER_ASSIGN(const bool checked, chosen.Check(pipeline_, {names.begin(), names.end()}, [&] {
+      return Result<std::map<std::string, int64_t>>(by_collection);
+    }));
+    if (checked) return {};
     MUSTER_ASSIGN(const auto merged, pipeline::MergedCollections(pipeline_, names));
     for (const auto& [target, ones] : merged) {
       int64_t written = 0;
-      for (const std::string& one : ones) written += observer_.WrittenOnce(one);
+      for (const std::string& one : ones) written += by_collection[one];
       MUSTER_TRY(pipeline::CheckMerged(pipeline_, ones, written));
     }
     return {};
@@ -247,6 +289,7 @@ class StandaloneMigration {
   FailureReasons reasons_{1'000};
   const std::unique_ptr<store::Store> store_;  // of the targets' identities
   TargetCheck targets_;
+  StandaloneTargets chosen_;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ class ItemMigration {
       : coordinator_(coordinator),
         letters_(pipeline.dead_letters, item),
         pipeline_{pipeline.env, pipeline.source,   pipeline.transforms, pipeline.sink,
-                  letters_,     pipeline.throttle, pipeline.options},
+                  letters_,     pipeline.throttle, pipeline.options,    pipeline.chosen},
         observer_(observer),
         stops_(stops),
         item_(item) {}
@@ -95,6 +95,8 @@ class ItemMigration {
     const pipeline::Partition& partition = item_.partition();
     MUSTER_TRY(CheckTarget());
     MUSTER_ASSIGN(writer_, By(Party::kSink, pipeline_.sink.Open(Target(), item_.fence())));
+    MUSTER_ASSIGN(writer_, pipeline::DividedWriter(pipeline_, partition.collection, item_.fence(),
+                                                   std::move(writer_)));
     MUSTER_ASSIGN(const pipeline::Progress start, Start());
     observer_.Acquired(item_, start);
     if (writer_->Sealed() && !PLANTED_BUG(sealed_items_are_continued)) return HandOver(start);

@@ -39,6 +39,7 @@ inline constexpr char kRedriveLeaseKind[] =
     "redrive_lease";  // RUN/lease: leased while dead letters are redriven
 inline constexpr char kBudgetKind[] = "budget";  // one, RUN: leased while counting what has failed
 inline constexpr char kTargetKind[] = "target";  // RUN/INCARNATION/HASH: a collection's target
+inline constexpr char kChosenKind[] = "chosen";  // RUN/INCARNATION/HASH: what documents may choose
 
 // Why a run is stopped: as counted then.
 struct StopBody {

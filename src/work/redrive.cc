@@ -13,6 +13,7 @@
 #include "work/redrive.h"
 #include "work/redrive_page.h"
 #include "work/redrive_steps.h"
+#include "work/redrive_targets.h"
 #include "work/settled_letters.h"
 
 namespace muster::work {
@@ -258,7 +259,9 @@ class Redrive {
         .sink = *sink_,
         .dead_letters = again,
         .throttle = throttle,
-        .options = {.limits = sink_->PreferredLimits(), .read_ahead = read_ahead_}};
+        .options = {.limits = sink_->PreferredLimits(), .read_ahead = read_ahead_},
+        .chosen = &chosen_};
+    chosen_.SetStep(step);
     MUSTER_TRY(pipeline::CheckDeletes(source, *sink_));
     MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = page.collection}));
     targets_.insert(target.name);
@@ -273,6 +276,10 @@ class Redrive {
       writer.reset();
       MUSTER_ASSIGN(writer, Open(target.name, FenceOf(step, since_ms, true), step));
     }
+    MUSTER_ASSIGN(
+        writer, pipeline::DividedWriter(pipeline, page.collection,
+                                        FenceOf(step, since_ms, page.replaces || step.replaces_all),
+                                        std::move(writer)));
     pipeline::Partition partition{.collection = page.collection};
     if (step.lease) {
       MUSTER_TRY(BeginPage(page, target.name, *writer, step));
@@ -323,6 +330,7 @@ class Redrive {
   std::unique_ptr<pipeline::TransformPlan> transforms_;
   std::unique_ptr<pipeline::Sink> sink_;
   std::optional<RedriveSteps> steps_;
+  RedriveTargets chosen_{request_.merge};
   std::set<std::string> targets_;
   std::set<std::string> files_;  // targets that were checked
   int items_ = 0;                // opened without a lease

@@ -34,6 +34,9 @@ class RedrivePlan final : public pipeline::TransformPlanWrapper {
   bool EditsDocuments() const override {
     return !group_.transformed && TransformPlanWrapper::EditsDocuments();
   }
+  bool ChoosesTargets() const override {
+    return !group_.transformed && TransformPlanWrapper::ChoosesTargets();
+  }
   // A letter has no metadata of its collection: only the name counts.
   Result<pipeline::Collection> Target(const pipeline::Collection& collection) const override {
     return pipeline::Collection{TargetName(collection.name), collection.metadata};

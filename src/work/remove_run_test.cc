@@ -9,6 +9,7 @@
 #include "store/backends.h"
 #include "store/store_wrapper.h"
 #include "support/migrate.h"
+#include "work/chosen_records.h"
 #include "work/coordinator.h"
 #include "work/records.h"
 
@@ -54,9 +55,9 @@ class HookedStore final : public store::StoreWrapper {
 
 class RemoveRunTest : public ::testing::Test {
  protected:
-  static constexpr const char* kKinds[] = {"run",     "prepare",      "run_page",   "run_end",
-                                           "work",    "budget",       "split_wish", "target",
-                                           "redrive", "redrive_lease"};
+  static constexpr const char* kKinds[] = {"run",     "prepare",       "run_page",   "run_end",
+                                           "work",    "budget",        "split_wish", "target",
+                                           "redrive", "redrive_lease", "chosen"};
 
   void SetUp() override {
     for (int i = 0; i < 40; ++i) source_.Add("a", {std::to_string(i), "{}"});
@@ -89,6 +90,7 @@ class RemoveRunTest : public ::testing::Test {
     Put(kSplitRequestKind, "run/a__0__0", SplitRequestBody{.by = "x"}.ToJson());
     Put(kRedriveKind, "run/00", RedriveBody().ToJson());
     Put(kRedriveLeaseKind, RedriveLeaseKey("run"), RedrivePageBody().ToJson());
+    Put(kChosenKind, "run/i/h", ChosenBody{.target = "t", .collection = "c"}.ToJson());
     Put(kTargetKind, "run/i/h", TargetBody{.target = "t", .identity = "i"}.ToJson());
   }
   int Records(const std::string& run) {

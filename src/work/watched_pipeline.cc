@@ -31,7 +31,7 @@ WatchedPipeline::WatchedPipeline(pipeline::Pipeline& pipeline, WaitingObserver& 
       source_(NewWatchedSource(pipeline.source, calls_)),
       sink_(NewWatchedSink(pipeline.sink, calls_)),
       pipeline_{pipeline.env,          *source_,          pipeline.transforms, *sink_,
-                pipeline.dead_letters, pipeline.throttle, pipeline.options},
+                pipeline.dead_letters, pipeline.throttle, pipeline.options,    pipeline.chosen},
       watch_([this, &observer] { return observer.Looked(calls_.Look()); },
              [&observer](const std::string& what) { observer.HasNotAnswered(what); },
              pipeline.env) {}

@@ -24,7 +24,7 @@ Error Incomplete(const std::string& run, const std::string& what) {
 Result<std::vector<store::Change>> SomeToRemove(store::Store& store, const std::string& run) {
   std::vector<store::Change> changes;
   for (const char* kind : {kWorkKind, kSplitRequestKind, kPageKind, kEndKind, kTargetKind,
-                           kRedriveKind, kRedriveLeaseKind}) {
+                           kChosenKind, kRedriveKind, kRedriveLeaseKind}) {
     const int room = store::kMaxBatch - static_cast<int>(changes.size());
     if (room == 0) return changes;
     MUSTER_ASSIGN(std::vector<store::Record> records, store.Scan(kind, run + "/", "", room));

@@ -7,6 +7,8 @@
 #include "core/guard.h"
 #include "core/mutex.h"
 #include "core/planted_bug.h"
+#include "work/chosen_records.h"
+#include "work/finish_collections.h"
 #include "work/observer_wrapper.h"
 #include "work/slot.h"
 
@@ -247,7 +249,12 @@ class Worker {
 Result<WorkerReport> RunUnwatchedWorker(store::Store& store, pipeline::Pipeline& pipeline,
                                         const WorkerOptions& options, WorkObserver& observer,
                                         std::stop_token stop) {
-  return Worker(pipeline, options).Run(store, observer, stop);
+  ChosenRecords chosen(store, options.run.name, [&] {
+    return SelectedCollections(store, options.run.name, pipeline.source, options.allowed);
+  });
+  pipeline::Pipeline with_chosen = pipeline;
+  if (with_chosen.chosen == nullptr) with_chosen.chosen = &chosen;
+  return Worker(with_chosen, options).Run(store, observer, stop);
 }
 
 }  // namespace muster::work

@@ -57,7 +57,8 @@ void Arena::Clear() {
 
 void Batch::Add(const Document& document) {
   Document copy = document;
-  for (std::string_view* text : {&copy.id, &copy.routing, &copy.body, &copy.position, &copy.defect})
+  for (std::string_view* text :
+       {&copy.id, &copy.routing, &copy.body, &copy.position, &copy.defect, &copy.target})
     *text = arena.Copy(*text);
   documents.push_back(copy);
 }

@@ -58,6 +58,17 @@ void BatchFiller::Fill(ReadBatch& batch) {
   }
 }
 
+// All that is made of a document fails if the sink can never write one of them where it belongs.
+Status BatchFiller::Transform(const Document& document, Arena& arena, TransformChain::Made& made) {
+  MUSTER_TRY(transforms_->Apply(document, arena, made));
+  for (const Document& one : made.documents) {
+    if (!one.target.empty()) {
+      MUSTER_TRY(pipeline_.sink.CheckChosen(std::string(one.target)));
+    }
+  }
+  return {};
+}
+
 // False: the document was held back, or the source is exhausted.
 Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
   MUSTER_ASSIGN(const std::optional<Document> next, reader_->Next());
@@ -69,7 +80,7 @@ Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
   one_.failure.reset();
   if (!original.defect.empty()) {
     one_.failure = original.defect;
-  } else if (const Status done = transforms_->Apply(original, arena, made); !done) {
+  } else if (const Status done = Transform(original, arena, made); !done) {
     one_.failure = done.error().ToString();
   }
   if (one_.failure) {
@@ -93,6 +104,7 @@ Result<bool> BatchFiller::ReadOne(ReadBatch& batch, const BatchLimits& limits) {
     kept.routing = InArena(document.routing, original.routing, arena);
     kept.body = InArena(document.body, original.body, arena);
     kept.part = document.part;
+    kept.target = document.target;
     document = kept;
   }
   Add(batch, one_, position);
@@ -104,7 +116,8 @@ void BatchFiller::TakeHeld(ReadBatch& batch) {
   Arena& arena = batch.batch.arena;
   held_.one.made.documents.clear();
   for (Document document : held_.batch.documents) {
-    for (std::string_view* text : {&document.id, &document.routing, &document.body})
+    for (std::string_view* text :
+         {&document.id, &document.routing, &document.body, &document.target})
       *text = arena.Copy(*text);
     held_.one.made.documents.push_back(document);
   }

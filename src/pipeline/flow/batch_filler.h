@@ -61,6 +61,7 @@ class BatchFiller {
     Batch batch;  // memory of what was made of it; empty: none is held
   };
 
+  Status Transform(const Document& document, Arena& arena, TransformChain::Made& made);
   Result<bool> ReadOne(ReadBatch& batch, const BatchLimits& limits);
   void TakeHeld(ReadBatch& batch);
   static void Add(ReadBatch& batch, const One& one, std::string_view position);

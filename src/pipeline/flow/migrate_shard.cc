@@ -99,9 +99,11 @@ class ShardRun {
     return By(Party::kDeadLetters, std::move(recorded));
   }
 
+  // One that failed before it was transformed has chosen no target.
   Status AddLetter(const Document& document, std::string_view reason, bool transformed) {
+    const std::string_view target = document.target.empty() ? target_ : document.target;
     return pipeline_.dead_letters.Add({.collection = partition_.collection,
-                                       .target = target_,
+                                       .target = target,
                                        .item = item_,
                                        .document = document,
                                        .reason = reason,

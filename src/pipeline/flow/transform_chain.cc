@@ -10,10 +10,10 @@ namespace {
 // They are written in one batch.
 constexpr size_t kMostMade = 10'000;
 
-// Repeating the work must write the same documents, and each must have a place of its own in the
+// Repeating the work must write the same documents, and each must have a place of its own in its
 // target: both take an id.
 Status NumberParts(std::vector<Document>& documents) {
-  std::set<std::string_view> ids;
+  std::set<std::pair<std::string_view, std::string_view>> ids;  // by target
   int64_t part = 0;
   for (Document& document : documents) {
     document.part = ++part;
@@ -21,7 +21,7 @@ Status NumberParts(std::vector<Document>& documents) {
       return Error{Code::kInvalid, "document " + std::to_string(part) +
                                        " of several that were made of this one has no id"};
     }
-    if (!ids.insert(document.id).second) {
+    if (!ids.emplace(document.target, document.id).second) {
       return Error{Code::kInvalid, "several documents that were made of this one have the id '" +
                                        std::string(document.id) + "'"};
     }
@@ -34,7 +34,7 @@ Status NumberParts(std::vector<Document>& documents) {
 Result<TransformChain> TransformChain::Of(const TransformPlan& plan,
                                           const std::string& collection) {
   MUSTER_ASSIGN(auto transforms, plan.Make(collection));
-  return TransformChain(std::move(transforms));
+  return TransformChain(std::move(transforms), plan.TargetName(collection));
 }
 
 Status TransformChain::Apply(const Document& document, Arena& arena, Made& made) {
@@ -42,6 +42,9 @@ Status TransformChain::Apply(const Document& document, Arena& arena, Made& made)
   made.skipped = 0;
   made.bytes = static_cast<int64_t>(document.body.size());
   for (const auto& transform : transforms_) MUSTER_TRY(ApplyOne(*transform, arena, made));
+  for (Document& one : made.documents) {
+    if (one.target == target_) one.target = {};
+  }
   return made.added() > 0 ? NumberParts(made.documents) : Status();
 }
 

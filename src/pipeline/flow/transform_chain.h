@@ -33,12 +33,13 @@ class TransformChain {
   Status Apply(const Document& document, Arena& arena, Made& made);
 
  private:
-  explicit TransformChain(std::vector<std::unique_ptr<Transform>> transforms)
-      : transforms_(std::move(transforms)) {}
+  TransformChain(std::vector<std::unique_ptr<Transform>> transforms, std::string target)
+      : transforms_(std::move(transforms)), target_(std::move(target)) {}
 
   Status ApplyOne(Transform& transform, Arena& arena, Made& made);
 
   std::vector<std::unique_ptr<Transform>> transforms_;
+  std::string target_;  // the collection's
   std::vector<Document> before_;
   std::vector<Document> more_;
 };

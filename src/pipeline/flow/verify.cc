@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "pipeline/flow/document_hash.h"
+#include "pipeline/flow/verify_places.h"
 #include "pipeline/flow/verify_side.h"
 #include "pipeline/flow/verify_state.h"
 
@@ -49,10 +50,12 @@ class Comparison {
         target_(target),
         options_(options),
         observer_(observer),
-        stop_(std::move(stop)) {
+        stop_(std::move(stop)),
+        places_(target, options.transforms != nullptr && options.transforms->ChoosesTargets()) {
     const Source& one = source.source;
     const Source& other = target.source;
     contents_.compared = options.checksums;
+    contents_.places = options.transforms != nullptr && options.transforms->ChoosesTargets();
     if (one.KeepsTypes() && other.KeepsTypes()) contents_.types = HashTypes::kCompared;
     contents_.routing = one.KeepsRouting() && other.KeepsRouting();
   }
@@ -72,6 +75,7 @@ class Comparison {
     }
     Report(state_.source, report_.source);
     Report(state_.target, report_.target);
+    ReportPlaces();
     if (options_.checksums && state_.source.buckets != state_.target.buckets) {
       if (options_.delete_extra) MUSTER_TRY(CheckDeletes());
       MUSTER_TRY(NameDifferences());
@@ -85,7 +89,7 @@ class Comparison {
   class Filler final : public SideVisitor {
    public:
     Filler(Comparison& comparison, VerifySideState& side)
-        : comparison_(comparison), side_(side), next_(side.buckets) {
+        : comparison_(comparison), side_(side), next_(side.buckets), places_(side.places) {
       for (const VerifySideState::Done& one : side.done) earlier_.push_back(one);
     }
 
@@ -94,6 +98,7 @@ class Comparison {
       VerifyBucket& bucket = next_[comparison_.BucketOf(seen)];
       ++bucket.documents;
       bucket.sum += comparison_.SummandOf(seen);
+      if (comparison_.contents_.places) ++places_[std::string(comparison_.places_.PlaceOf(seen))];
     }
     void Spoilt(const Document& document, const Partition& partition) override {
       if (spoilt_.size() >= comparison_.options_.max_named) return;
@@ -110,8 +115,10 @@ class Comparison {
     }
     void Read(int64_t documents) override { comparison_.Progress(documents); }
     Status Finished(const VerifyReport::Count& count, int64_t read) override {
+      MUSTER_TRY(comparison_.places_.status());
       side_.done.push_back({count, read});
       side_.buckets = next_;
+      side_.places = places_;
       side_.unreadable.insert(side_.unreadable.end(), spoilt_.begin(), spoilt_.end());
       spoilt_.clear();
       return comparison_.Save();
@@ -122,6 +129,7 @@ class Comparison {
     VerifySideState& side_;
     std::vector<VerifySideState::Done> earlier_;
     VerifyBuckets next_;  // with those of the partition that is read
+    std::map<std::string, int64_t> places_;
     std::vector<VerifyDifference> spoilt_;
   };
 
@@ -131,15 +139,16 @@ class Comparison {
            a.begin == b.begin && a.end == b.end && a.follows == b.follows && a.mark == b.mark;
   }
 
-  size_t BucketOf(const SeenDocument& seen) const {
-    return (state_.by_id ? HashBytes(seen.id).low : seen.content.low) %
+  size_t BucketOf(const SeenDocument& seen) {
+    return (state_.by_id ? HashBytes(places_.KeyOf(seen)).low : places_.ContentOf(seen).low) %
            std::tuple_size_v<VerifyBuckets>;
   }
 
   // With the contents alone, documents of a bucket could exchange their ids.
-  DocumentHash SummandOf(const SeenDocument& seen) const {
-    if (!contents_.compared || !state_.by_id) return seen.content;
-    const DocumentHash id = HashBytes(seen.id);
+  DocumentHash SummandOf(const SeenDocument& seen) {
+    if (!contents_.compared) return seen.content;
+    if (!state_.by_id) return places_.ContentOf(seen);
+    const DocumentHash id = HashBytes(places_.KeyOf(seen));
     const std::array<uint64_t, 4> both{seen.content.low, seen.content.high, id.low, id.high};
     std::array<char, sizeof both> bytes;
     std::memcpy(bytes.data(), both.data(), sizeof both);
@@ -148,21 +157,33 @@ class Comparison {
 
   Status Fill() {
     read_ = 0;
-    MUSTER_TRY(FillSide(source_, options_.transforms, state_.source));
-    return FillSide(target_, nullptr, state_.target);
+    MUSTER_TRY(FillSide(source_, {source_.collection}, options_.transforms, state_.source));
+    MUSTER_ASSIGN(const std::vector<std::string> targets,
+                  places_.Collections(state_.source.places));
+    return FillSide(target_, targets, nullptr, state_.target);
   }
 
-  Status FillSide(const VerifySide& side, const TransformPlan* plan, VerifySideState& state) {
-    MUSTER_ASSIGN(const auto partitions, side.source.Partitions(side.collection));
+  Status FillSide(const VerifySide& side, const std::vector<std::string>& collections,
+                  const TransformPlan* plan, VerifySideState& state) {
+    std::vector<std::vector<Partition>> partitions;
+    for (const std::string& one : collections) {
+      MUSTER_ASSIGN(partitions.emplace_back(), side.source.Partitions(one));
+    }
     const auto is_there = [&](const VerifySideState::Done& one) {
-      return std::any_of(partitions.begin(), partitions.end(), [&](const Partition& partition) {
-        return IsSame(one.count.partition, partition);
+      return std::any_of(partitions.begin(), partitions.end(), [&](const auto& ones) {
+        return std::any_of(ones.begin(), ones.end(), [&](const Partition& partition) {
+          return IsSame(one.count.partition, partition);
+        });
       });
     };
     // Sums cannot be taken apart again.
     if (!std::all_of(state.done.begin(), state.done.end(), is_there)) state = {};
     Filler filler(*this, state);
-    return ReadSide(side, partitions, plan, contents_, stop_, filler);
+    for (size_t i = 0; i < collections.size(); ++i) {
+      MUSTER_TRY(
+          ReadSide({side.source, collections[i]}, partitions[i], plan, contents_, stop_, filler));
+    }
+    return {};
   }
 
   void Progress(int64_t documents) {
@@ -184,6 +205,18 @@ class Comparison {
     report_.differences += unreadable - static_cast<int64_t>(side.unreadable.size());
   }
 
+  // By index: equal sums may hide that documents went to another.
+  void ReportPlaces() {
+    std::map<std::string, VerifyReport::Chosen> all;
+    for (const auto& [place, documents] : state_.source.places) all[place].source = documents;
+    for (const auto& [place, documents] : state_.target.places) all[place].sink = documents;
+    if (all.empty() || (all.size() == 1 && all.begin()->first.empty())) return;
+    for (auto& [place, chosen] : all) {
+      chosen.target = place.empty() ? target_.collection : place;
+      report_.chosen.push_back(std::move(chosen));
+    }
+  }
+
   Status NameDifferences() {
     std::multimap<std::string, Kept> left;  // source documents not yet found in the target
     const auto differs = [&](const SeenDocument& seen) {
@@ -191,12 +224,13 @@ class Comparison {
       return state_.source.buckets[bucket] != state_.target.buckets[bucket];
     };
     const auto key_of = [&](const SeenDocument& seen) {
-      if (state_.by_id) return std::string(seen.id);
-      return std::to_string(seen.content.low) + "/" + std::to_string(seen.content.high);
+      if (state_.by_id) return std::string(places_.KeyOf(seen));
+      const DocumentHash content = places_.ContentOf(seen);
+      return std::to_string(content.low) + "/" + std::to_string(content.high);
     };
     SecondLook keep([&](const SeenDocument& seen) {
       if (!differs(seen) || left.size() > kMaxKept) return;
-      left.emplace(key_of(seen), Kept{std::string(seen.id), seen.content, seen.partition.shard,
+      left.emplace(key_of(seen), Kept{NameOf(seen), seen.content, seen.partition.shard,
                                       std::string(seen.position)});
     });
     MUSTER_TRY(ReadAgain(source_, options_.transforms, keep));
@@ -214,11 +248,21 @@ class Comparison {
       }
       left.erase(found);
     });
-    MUSTER_TRY(ReadAgain(target_, nullptr, compare));
+    MUSTER_ASSIGN(const std::vector<std::string> targets,
+                  places_.Collections(state_.source.places));
+    for (const std::string& one : targets) {
+      MUSTER_TRY(ReadAgain({target_.source, one}, nullptr, compare));
+    }
     for (const auto& [key, kept] : left) {
       Name({VerifyDifference::Kind::kMissing, kept.id, kept.shard, kept.position});
     }
     return {};
+  }
+
+  // "orders-2024/17" in an index that was chosen.
+  std::string NameOf(const SeenDocument& seen) {
+    const std::string_view place = places_.PlaceOf(seen);
+    return (place.empty() ? "" : std::string(place) + "/") + std::string(seen.id);
   }
 
   void FoundExtra(const SeenDocument& seen) {
@@ -226,7 +270,7 @@ class Comparison {
     if (options_.delete_extra) {
       if (extra_.size() <= kMaxKept) extra_.emplace(seen.id, std::move(extra));
     } else {
-      Name({VerifyDifference::Kind::kExtra, std::string(seen.id), extra.shard, extra.position});
+      Name({VerifyDifference::Kind::kExtra, NameOf(seen), extra.shard, extra.position});
     }
   }
 
@@ -234,6 +278,13 @@ class Comparison {
     if (!state_.by_id) {
       return Error{Code::kIncompatible,
                    source_.collection + ": extra documents cannot be deleted without ids"};
+    }
+    if (!report_.chosen.empty()) {
+      return Error{Code::kIncompatible,
+                   source_.collection +
+                       ": its documents choose their indices, and extra ones of these "
+                       "cannot be deleted",
+                   "see which they are without --delete-extra"};
     }
     for (const VerifyReport::Count& count : report_.source) {
       if (count.unreadable == 0) continue;
@@ -296,6 +347,7 @@ class Comparison {
   VerifyObserver& observer_;
   const std::stop_token stop_;
   ComparedContents contents_;
+  VerifyPlaces places_;
   VerifyState state_;
   int64_t read_ = 0;
   std::multimap<std::string, Extra> extra_;  // by id, to be deleted
@@ -316,7 +368,9 @@ int64_t VerifyReport::Unreadable() const {
 }
 
 bool VerifyReport::Equal() const {
-  return differences == 0 && SourceDocuments() == TargetDocuments() - deleted;
+  return differences == 0 && SourceDocuments() == TargetDocuments() - deleted &&
+         std::all_of(chosen.begin(), chosen.end(),
+                     [](const Chosen& one) { return one.source == one.sink; });
 }
 
 Result<VerifyReport> VerifyCollection(const VerifySide& source, const VerifySide& target,

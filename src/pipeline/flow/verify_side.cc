@@ -1,5 +1,6 @@
 #include "pipeline/flow/verify_side.h"
 
+#include <optional>
 #include <string>
 
 #include "core/json_scan.h"
@@ -60,9 +61,8 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
                 const TransformPlan* plan, const ComparedContents& contents,
                 const std::stop_token& stop, SideVisitor& visitor) {
   TransformChain transforms;
-  if (plan != nullptr) {
-    MUSTER_ASSIGN(transforms, TransformChain::Of(*plan, side.collection));
-  }
+  std::optional<std::string> collection;  // that the transforms are for
+  std::string own;                        // its target
   int64_t read = 0;
   TransformChain::Made made;
   Arena arena;
@@ -71,6 +71,11 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
     if (const auto known = visitor.Known(partition)) {
       read += *known;
       continue;
+    }
+    if (plan != nullptr && collection != partition.collection) {
+      collection = partition.collection;
+      own = plan->TargetName(*collection);
+      MUSTER_ASSIGN(transforms, TransformChain::Of(*plan, *collection));
     }
     VerifyReport::Count count{partition};
     const int64_t before = read;
@@ -91,8 +96,11 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
       }
       for (const Document& document : made.documents) {
         ++count.documents;
+        const std::string_view chosen = document.target.empty() ? own : document.target;
+        const std::string_view place = plan == nullptr ? partition.collection : chosen;
         visitor.Visit(SeenDocument{document.id, document.routing, ContentOf(document, contents),
-                                   partition, document.position});
+                                   partition, document.position,
+                                   contents.places ? place : std::string_view()});
       }
     }
     if (partition.follows && read > before) {

@@ -20,6 +20,9 @@ struct SeenDocument {
   DocumentHash content;
   const Partition& partition;
   std::string_view position;
+  // The target it goes to, or the collection it is in; empty: the pair of the comparison, since
+  // documents choose no targets.
+  std::string_view place = {};
 };
 
 // What is compared of a document.
@@ -27,6 +30,7 @@ struct ComparedContents {
   bool compared = false;
   HashTypes types = HashTypes::kIgnored;
   bool routing = false;
+  bool places = false;  // documents may choose targets
   // Columns of the target where JSON null and NULL are compared.
   std::vector<std::string> json_nulls;
 };
@@ -60,7 +64,8 @@ class SecondLook final : public SideVisitor {
 // one that is not JSON holds NULL for both.
 Result<std::vector<std::string>> ColumnsWithTwoNulls(const VerifySide& side);
 
-// Reads all documents of a side whose partitions are these.
+// Reads all documents of a side whose partitions are these. `plan`: of the source; null: the
+// target.
 Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions,
                 const TransformPlan* plan, const ComparedContents& contents,
                 const std::stop_token& stop, SideVisitor& visitor);

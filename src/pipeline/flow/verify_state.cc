@@ -88,10 +88,32 @@ void TakeUnreadable(JsonFields& fields, VerifySideState& side, std::string_view 
   }
 }
 
-constexpr RecordFields<VerifySideState, 3> kSideFields{{
+// [place, documents]
+void PutPlaces(const VerifySideState& side, Json& json, std::string_view name) {
+  if (side.places.empty()) return;
+  json[name] = Json::array();
+  for (const auto& [place, documents] : side.places) {
+    json[name].push_back(Json::array({EscapeBytes(place), documents}));
+  }
+}
+void TakePlaces(JsonFields& fields, VerifySideState& side, std::string_view name) {
+  std::vector<std::vector<Json>> list;
+  fields.Read(name, list);
+  for (const std::vector<Json>& one : list) {
+    if (one.size() != 2) return fields.Mistake("its places are damaged");
+    JsonFields members(Json{{"place", one[0]}, {"documents", one[1]}});
+    std::string place;
+    Escaped::Read(members, "place", place);
+    members.Read("documents", side.places[place]);
+    if (!members.good()) return fields.Mistake("in 'places' " + members.mistake());
+  }
+}
+
+constexpr RecordFields<VerifySideState, 4> kSideFields{{
     {"done", PutDone, TakeDone},
     {"buckets", PutBuckets, TakeBuckets},
     {"unreadable", PutUnreadable, TakeUnreadable},
+    {"places", PutPlaces, TakePlaces},
 }};
 
 constexpr RecordFields<VerifyState, 4> kFields{{

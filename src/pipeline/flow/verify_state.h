@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct VerifySideState {
   };
   std::vector<Done> done;
   VerifyBuckets buckets{};
+  std::map<std::string, int64_t> places;     // documents by place, if they choose targets
   std::vector<VerifyDifference> unreadable;  // documents, the first of them
 };
 

@@ -352,6 +352,62 @@ TEST_F(VerifyTest, ScriptsMayDropMultiplyAndRenameDocuments) {
                                                 {Id(8) + "y", Kind::kChanged}}));
 }
 
+TEST_F(VerifyTest, DocumentsAreComparedInTheTargetsTheyChoose) {
+  const auto plan =
+      ParseTransforms(
+          "- javascript: \"(doc, {id}) => [{id, source: doc, index: doc.n % 3 ? 'x' + "
+          "doc.n % 3 : null}]\"",
+          "t")
+          .value();
+  MemorySource source(4);
+  Fill(source, 0, 12);
+  const auto add = [](MemorySource& target, const std::string& name, int i) {
+    target.Add(name, {.id = Id(i), .body = "{\"n\":" + std::to_string(i) + "}"});
+  };
+  const auto compare = [&](MemorySource& target, bool checksums) {
+    const VerifyOptions options{.checksums = checksums, .transforms = plan.get()};
+    auto report = VerifyCollection({source, "c"}, {target, "c"}, options, nothing, {});
+    EXPECT_TRUE(report) << report.error().ToString();
+    return report ? *report : VerifyReport{};
+  };
+  MemorySource good(100);
+  // Two are exchanged, so that sums and counts are equal, and one is nowhere.
+  MemorySource wrong(100);
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = i % 3 == 0 ? "c" : "x" + std::to_string(i % 3);
+    add(good, name, i);
+    if (i != 9) add(wrong, i == 4 ? "x2" : i == 5 ? "x1" : name, i);
+  }
+  good.Add("other", {.id = "0", .body = "{}"});
+  for (const bool checksums : {false, true}) {
+    const VerifyReport equal = compare(good, checksums);
+    EXPECT_TRUE(equal.Equal());
+    EXPECT_EQ(equal.TargetDocuments(), 12);
+    ASSERT_EQ(equal.chosen.size(), 3U);
+    EXPECT_EQ(equal.chosen[1].target, "x1");
+    EXPECT_EQ(equal.chosen[1].source, 4);
+    EXPECT_EQ(equal.chosen[1].sink, 4);
+    EXPECT_FALSE(compare(wrong, checksums).Equal());
+  }
+  std::map<std::string, Kind> named;
+  for (const VerifyDifference& one : compare(wrong, true).named) named[one.id] = one.kind;
+  EXPECT_EQ(named, (std::map<std::string, Kind>{{"x1/id4", Kind::kMissing},
+                                                {"x2/id4", Kind::kExtra},
+                                                {"x2/id5", Kind::kMissing},
+                                                {"x1/id5", Kind::kExtra},
+                                                {"id9", Kind::kMissing}}));
+  // One of the targets does not exist.
+  MemorySource half(100);
+  for (int i = 0; i < 12; ++i) {
+    if (i % 3 != 2) add(half, i % 3 == 0 ? "c" : "x1", i);
+  }
+  half.Add("c", {.id = "a", .body = "{}"});
+  const VerifyReport lacks = compare(half, false);
+  EXPECT_FALSE(lacks.Equal());
+  EXPECT_EQ(lacks.chosen[2].source, 4);
+  EXPECT_EQ(lacks.chosen[2].sink, 0);
+}
+
 TEST_F(VerifyTest, AScriptHidesNoRoundedNumber) {
   MemorySource source(10);
   MemorySource target(10);

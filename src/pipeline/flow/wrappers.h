@@ -92,6 +92,7 @@ class TransformPlanWrapper : public TransformPlan {
     return inner_.TargetName(collection);
   }
   bool EditsDocuments() const override { return inner_.EditsDocuments(); }
+  bool ChoosesTargets() const override { return inner_.ChoosesTargets(); }
   std::string Scripts() const override { return inner_.Scripts(); }
   Result<Collection> Target(const Collection& collection) const override {
     return inner_.Target(collection);
@@ -154,6 +155,9 @@ class SinkWrapper : public Sink {
     return inner_.CountDocuments(collection);
   }
   BatchLimits PreferredLimits() const override { return inner_.PreferredLimits(); }
+  Status CheckChosen(const std::string& target) const override {
+    return inner_.CheckChosen(target);
+  }
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     return inner_.Open(collection, fence);
   }

@@ -62,6 +62,7 @@ class LoudPlan final : public TransformPlan {
   }
   std::string TargetName(const std::string& name) const override { return "target of " + name; }
   bool EditsDocuments() const override { return false; }
+  bool ChoosesTargets() const override { return true; }
   std::string Scripts() const override { return "scripts"; }
   Result<Collection> Target(const Collection& collection) const override {
     return Collection{.name = collection.name, .metadata = "edited"};
@@ -111,6 +112,7 @@ class LoudSink final : public Sink {
   Result<std::string> Identity(const std::string& name) override { return "identity of " + name; }
   Result<std::string> TableId(const std::string& name) override { return "id of " + name; }
   Result<std::optional<int64_t>> CountDocuments(const std::string& /*name*/) override { return 7; }
+  Status CheckChosen(const std::string& /*target*/) const override { return {}; }
   BatchLimits PreferredLimits() const override { return {.max_docs = 3, .max_bytes = 5}; }
   Result<std::unique_ptr<Writer>> Open(const std::string& /*name*/, const Fence& fence) override {
     calls += "open " + std::to_string(fence.epoch) + " ";
@@ -159,6 +161,7 @@ TEST(TransformPlanWrapper, ForwardsEveryCall) {
   EXPECT_EQ(plan.Make("a")->size(), 2U);
   EXPECT_EQ(plan.TargetName("a"), "target of a");
   EXPECT_FALSE(plan.EditsDocuments());
+  EXPECT_TRUE(plan.ChoosesTargets());
   EXPECT_EQ(plan.Scripts(), "scripts");
   EXPECT_EQ(plan.Target({"a"})->metadata, "edited");
 }
@@ -195,6 +198,7 @@ TEST(SinkWrapper, ForwardsEveryCall) {
   EXPECT_EQ(*sink.TableId("a"), "id of a");
   EXPECT_EQ(*sink.CountDocuments("a"), 7);
   EXPECT_EQ(sink.PreferredLimits().max_docs, 3U);
+  EXPECT_TRUE(sink.CheckChosen("a"));
   Fence fence{};
   fence.epoch = 4;
   EXPECT_TRUE(sink.Open("a", fence));

@@ -165,6 +165,13 @@ class OpenSearchSink : public Sink {
     return metadata_.CreateTemplates(metadata, evaluate);
   }
 
+  Status CheckChosen(const std::string& target) const override {
+    if (!index_.empty()) return Sink::CheckChosen(target);
+    const Status checked = CheckIndexName(target);
+    if (checked) return {};
+    return Error{Code::kInvalid, checked.error().message, "correct the script that chooses it"};
+  }
+
   Result<std::unique_ptr<Writer>> Open(const std::string& collection, const Fence& fence) override {
     const std::string name = IndexOf(collection);
     return std::make_unique<BulkWriter>(OpenSearchBulk(client_, env_, pace_, name, options_, fence),

@@ -73,6 +73,16 @@ TEST(OpenSearchSink, TheOnlyIndexBehindAnAliasIsItsIdentity) {
   EXPECT_EQ(IdentityBehind(one, "{}"), "");
 }
 
+TEST(OpenSearchSink, DocumentsChooseValidNamesUnlessTheUrlNamesTheIndex) {
+  const auto check = [](const std::string& url, const std::string& target) {
+    const auto sink = OpenOpenSearchSink(*ParseUrl(url), RealEnv());
+    return (*sink)->CheckChosen(target);
+  };
+  EXPECT_TRUE(check("opensearch+http://localhost:1", "books-2024"));
+  EXPECT_FALSE(check("opensearch+http://localhost:1", "Books"));
+  EXPECT_FALSE(check("opensearch+http://localhost:1/books", "books-2024"));
+}
+
 TEST(OpenSearchSink, DocumentsAreCountedAfterARefresh) {
   std::vector<std::string> requests;
   int status = 200;

@@ -31,6 +31,7 @@ class EditPlan final : public TransformPlan {
       const std::string& collection) const override;
   std::string TargetName(const std::string& collection) const override;
   bool EditsDocuments() const override { return !makers.empty(); }
+  bool ChoosesTargets() const override { return chooses_targets; }
   std::string Scripts() const override { return scripts; }
   Result<Collection> Target(const Collection& collection) const override;
 
@@ -38,6 +39,7 @@ class EditPlan final : public TransformPlan {
   std::vector<IndexRename> index_renames;  // the first match wins
   std::vector<MetadataEdit> metadata_edits;
   std::string scripts;
+  bool chooses_targets = false;
 };
 
 }  // namespace muster::pipeline

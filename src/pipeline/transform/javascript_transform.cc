@@ -83,7 +83,7 @@ class JavaScriptTransform final : public Transform {
                                      Arena& arena) {
     if (!element.starts_with('{')) {
       return Error{Code::kInvalid,
-                   "it is not an object {id, routing, source}, but " + Shown(element)};
+                   "it is not an object {id, routing, index, source}, but " + Shown(element)};
     }
     Document document = original;
     document.id = document.body = {};
@@ -93,6 +93,8 @@ class JavaScriptTransform final : public Transform {
         MUSTER_ASSIGN(document.id, NameIn(*member, arena));
       } else if (JsonKeyIs(member->key, "routing")) {
         MUSTER_ASSIGN(document.routing, NameIn(*member, arena));
+      } else if (JsonKeyIs(member->key, "index")) {
+        MUSTER_ASSIGN(document.target, IndexIn(*member, arena));
       } else if (JsonKeyIs(member->key, "source") && member->value.starts_with('{')) {
         document.body = member->value;
       } else {
@@ -115,17 +117,23 @@ class JavaScriptTransform final : public Transform {
     return arena.Copy(JsonScalarText(member.value).value_or(""));
   }
 
+  // Null: the collection's.
+  static Result<std::string_view> IndexIn(const JsonMember& member, Arena& arena) {
+    if (member.value == "null") return std::string_view();
+    const std::string index =
+        member.value.starts_with('"') ? JsonScalarText(member.value).value_or("") : "";
+    if (index.empty()) {
+      return Error{Code::kInvalid, "its index is not a name, but " + Shown(member.value)};
+    }
+    return arena.Copy(index);
+  }
+
   static Error WrongMember(const JsonMember& member) {
     if (JsonKeyIs(member.key, "source")) {
       return Error{Code::kInvalid, "its source is not an object, but " + Shown(member.value)};
     }
-    if (JsonKeyIs(member.key, "index") || JsonKeyIs(member.key, "collection")) {
-      return Error{Code::kInvalid,
-                   "it names an index, but all documents of a collection go to the same",
-                   "rename it with rename_index"};
-    }
     return Error{Code::kInvalid, "it has '" + Shown(member.key) +
-                                     "': only id, routing and source " + "are allowed"};
+                                     "': only id, routing, index and source are allowed"};
   }
 
   const std::unique_ptr<script::JsFunction> function_;

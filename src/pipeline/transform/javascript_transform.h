@@ -19,8 +19,8 @@ struct JavaScript {
 
 // The function itself, or `transform`: (doc, {id, routing, collection, deleted}) => what to write.
 // An object is the new document, with the same id and routing; an array has any number of documents
-// as {id, routing, source}; nothing or null skips the document. Throwing, exceeding a limit or
-// returning anything else fails it. Null: the script has no such function. kInvalid: it does not
+// as {id, routing, index, source}; nothing or null skips the document. Throwing, exceeding a limit
+// or returning anything else fails it. Null: the script has no such function. kInvalid: it does not
 // compile.
 Result<std::unique_ptr<Transform>> RunJavaScript(const JavaScript& script,
                                                  const std::string& collection);

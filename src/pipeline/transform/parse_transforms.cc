@@ -260,6 +260,7 @@ class PlanReader {
            }});
     }
     if (*made != nullptr) {
+      plan_->chooses_targets = true;
       plan_->makers.emplace_back(
           [script](const std::string& collection) { return RunJavaScript(script, collection); });
     }

@@ -22,12 +22,14 @@ std::string Transformed(const TransformPlan& plan, const std::string& body) {
   }
   if (made.documents.empty()) return "skipped";
   const Document& first = made.documents[0];
-  if (made.documents.size() == 1 && first.id == "1" && first.routing == "r") {
+  if (made.documents.size() == 1 && first.id == "1" && first.routing == "r" &&
+      first.target.empty()) {
     return std::string(first.body);
   }
   std::string lines;
   for (const Document& one : made.documents) {
     lines.append(lines.empty() ? "" : "\n").append(one.id).append("/").append(one.routing);
+    if (!one.target.empty()) lines.append(" in ").append(one.target);
     lines.append(" ").append(one.body);
   }
   return lines;
