@@ -47,7 +47,8 @@ MUSTER_EXPORT Status CheckAwsAccess(Env& env, std::stop_token stop);
 MUSTER_EXPORT Status CheckTransforms();
 
 // Whether the target that muster:transform loads rows into exists, as far as this can be known
-// without connecting to it: a SQLite file.
+// without connecting to it: a SQLite file. kInvalid: the URL is not one of a target. Other errors
+// are those of opening the file.
 MUSTER_EXPORT Status CheckTransformTarget(const std::string& url);
 
 // A notification that a run has sent.

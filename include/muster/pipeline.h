@@ -116,12 +116,14 @@ class MUSTER_EXPORT Source {
 
   // Metadata outside collections, as a JSON object: {"cluster_version": "opensearch 2.19",
   // "index_templates": {name: template}, "component_templates": …, "templates": …, "data_streams":
-  // …, "pipelines": …, "policies": …, "hidden": [index], "unreadable": {member: why}} of a cluster.
+  // …, "pipelines": …, "policies": …, "hidden": [index], "stores": [index], "unreadable": {member:
+  // why}} of a cluster.
   virtual Result<std::string> GlobalMetadata() { return std::string("{}"); }
 
   // Whether documents keep their types: a string that looks like a number is a string, null is not
   // missing.
   virtual bool KeepsTypes() const { return false; }
+  // Whether documents have their routing. False: the source knows of none.
   virtual bool KeepsRouting() const { return false; }
   // Whether it sets Document::null_is_json.
   virtual bool KeepsJsonNulls() const { return false; }
@@ -198,8 +200,12 @@ class Transform {
 class TransformPlan {
  public:
   virtual ~TransformPlan() = default;
+
+  // For one thread. Empty: the collection's documents stay as they are.
   virtual Result<std::vector<std::unique_ptr<Transform>>> Make(
       const std::string& collection) const = 0;
+
+  // The collection's name in the sink.
   virtual std::string TargetName(const std::string& collection) const = 0;
 
   // Whether documents may change. False: at most collections are renamed.

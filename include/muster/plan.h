@@ -48,9 +48,9 @@ MUSTER_EXPORT std::vector<std::string> CheckPlanFile(const std::string& path,
 // input adds one, or could change where a URL with one leads. Returns the URL that scripts load
 // into, with references instead of secrets. Empty: the profile has none, as on AWS, or an input
 // is missing.
-MUSTER_EXPORT Result<std::string> CheckPlanSecrets(
-    const std::string& path, const PlanOptions& options,
-    const std::map<std::string, std::string>& inputs);
+MUSTER_EXPORT Result<std::string> CheckPlanSecrets(const std::string& path,
+                                                   const std::map<std::string, std::string>& inputs,
+                                                   const PlanOptions& options = {});
 
 // What a plan says about itself.
 struct PlanSummary {
@@ -82,7 +82,7 @@ MUSTER_EXPORT Result<std::string> CompilePlan(const std::string& path,
                                               const PlanOptions& options = {});
 
 // The files of a deployment on AWS: state machines, policies, a CloudFormation template. kInvalid:
-// something has to be known now that only a run would know.
+// a value is needed now that only a run provides.
 struct DeploymentFile {
   std::string name;
   std::string text;

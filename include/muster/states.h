@@ -154,7 +154,7 @@ class TaskExecutor {
   // Whether it handles the resource. The first executor that does gets the call.
   virtual bool Runs(std::string_view resource) const = 0;
 
-  // Makes the call.
+  // Makes the call. Only for resources that it runs, like the two below.
   virtual TaskOutcome Start(const TaskCall& call, TaskContext& context) = 0;
 
   // Asks for the outcome of a pending call.
@@ -172,8 +172,8 @@ class TaskExecutor {
   virtual Status EndRun(const std::string& /*run*/) { return {}; }
 };
 
-// Forwards each call to the first of several executors that runs its resource; they must outlive
-// it. Derive, and override what differs.
+// Forwards each call to the first of several executors that runs its resource, of which there must
+// be one: ask Runs before. The executors must outlive it. Derive, and override what differs.
 class ExecutorWrapper : public TaskExecutor {
  public:
   explicit ExecutorWrapper(std::vector<TaskExecutor*> inner) : inner_(std::move(inner)) {}

@@ -46,8 +46,7 @@ struct MUSTER_EXPORT FailureLimit {
 
 // Documents that failed for the same reason.
 struct FailureReason {
-  std::string
-      reason;  // the message without numbers, ids and quoted text; "other": any further ones
+  std::string reason;  // the message without numbers, ids and texts; "other": any further ones
   int64_t count = 0;
   std::string id = {};       // of one of these documents; empty: none
   std::string message = {};  // why that one failed
@@ -266,7 +265,7 @@ struct RunTotals {
 
 // Foreign or damaged records are listed as unreadable.
 MUSTER_EXPORT Result<std::vector<RunInfo>> ListRuns(store::Store& store);
-// kCorrupt: its record cannot be read.
+// kNotFound: there is no such run. kCorrupt: its record cannot be read.
 MUSTER_EXPORT Result<RunInfo> ReadRun(store::Store& store, const std::string& run);
 MUSTER_EXPORT Result<RunTotals> ReadTotals(store::Store& store, const std::string& run);
 
@@ -276,6 +275,7 @@ MUSTER_EXPORT Result<std::vector<ItemInfo>> ListItems(store::Store& store, const
 // Calls `each` for every item of a run, in key order, and returns the totals.
 MUSTER_EXPORT Result<RunTotals> EachItem(store::Store& store, const std::string& run,
                                          const std::function<void(const ItemInfo& item)>& each);
+// An item by its name (WorkItem::name). kNotFound, here and below: the run has no such item.
 MUSTER_EXPORT Result<ItemInfo> ReadItem(store::Store& store, const std::string& run,
                                         const std::string& name);
 
@@ -326,9 +326,9 @@ struct RunRemoval {
 MUSTER_EXPORT Result<RunRemoval> DeleteRun(store::Store& store, const std::string& run, bool force);
 
 // The same, but the run stays and starts over with the next worker, as another incarnation; a
-// worker that is running notices, and takes part. Unlike
-// with RunSpec::new_incarnation, that does not continue from what the sink has: OpenSearch replaces
-// documents by their ids; sinks that keep progress refuse to mix both, as their error explains.
+// worker that is running notices, and takes part. Unlike with RunSpec::new_incarnation, that does
+// not continue from what the sink has: OpenSearch replaces documents by their ids; sinks that keep
+// progress refuse to mix both, as their error explains.
 MUSTER_EXPORT Result<RunRemoval> ResetRun(store::Store& store, const std::string& run, bool force,
                                           Env& env);
 

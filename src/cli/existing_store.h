@@ -6,7 +6,7 @@
 
 namespace muster::cli {
 
-// For commands that only show what a store has: a SQLite file that does not exist is kNotFound, not
+// For commands about what a store already has: a SQLite file that does not exist is kNotFound, not
 // an empty store. Other stores report it themselves when they are opened.
 Status CheckStoreExists(const std::string& url);
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "pipeline/pipeline.h"
+#include "muster/migrate.h"
 
 namespace muster::cli {
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
@@ -99,6 +100,7 @@ class PlanRun {
   // Uses the past runs of the plan, if a store is given.
   Result<Json> Predict(const plan::PlanOptions& options) {
     if (!options_.store_given) return plan::ExplainPlan(file(), options);
+    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_ASSIGN(const auto store, store::OpenStore(context_.store, context_.env));
     return plan::ExplainPlan(file(), *store, options, context_.env);
   }

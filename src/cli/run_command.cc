@@ -8,6 +8,7 @@
 #include "cli/existing_store.h"
 #include "cli/exit_codes.h"
 #include "cli/metered_executor.h"
+#include "cli/run_checks.h"
 #include "cli/run_follower.h"
 #include "cli/run_report.h"
 #include "cli/serve_options.h"
@@ -79,7 +80,8 @@ class RunCommand {
     MUSTER_ASSIGN(const auto summary, Check(options_.file, start.plan));
     MUSTER_ASSIGN(start.inputs, Pairs("--input", options_.inputs));
     MUSTER_ASSIGN(const std::string target,
-                  CheckProfile(summary.profile, options_.file, start.plan, start.inputs));
+                  CheckProfile(summary.profile, options_.file, start.plan, start.inputs,
+                               context_.env, signals_.Token()));
     MUSTER_TRY(CheckTarget(target));
     MUSTER_TRY(Open(summary.name));
     MUSTER_ASSIGN(start.folder, WorkingFolder());
@@ -88,7 +90,7 @@ class RunCommand {
   }
 
   Result<int> Resume() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState before, engine_->Find(id_));
     plan::ResumeOptions resume{.accept_changes = options_.accept_changes, .path = options_.plan};
     MUSTER_ASSIGN(resume.variables, Pairs("--set", options_.variables));
@@ -101,7 +103,8 @@ class RunCommand {
     now.variables.insert(before.variables.begin(), before.variables.end());
     const std::string& path = resume.path.empty() ? before.path : resume.path;
     MUSTER_ASSIGN(const auto summary, Check(path, now));
-    MUSTER_TRY(CheckProfile(summary.profile, path, now, before.inputs));
+    MUSTER_TRY(
+        CheckProfile(summary.profile, path, now, before.inputs, context_.env, signals_.Token()));
     MUSTER_ASSIGN(resume.folder, WorkingFolder());
     resume.again.rank = options_.rank;
     if (!options_.task.empty()) resume.again.task = options_.task;
@@ -117,7 +120,7 @@ class RunCommand {
   Result<int> Cancel() {
     if (options_.drain && options_.now)
       return Error{Code::kInvalid, "--drain and --now are mutually exclusive"};
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     if (!options_.drain) {
       MUSTER_TRY(engine_->Cancel(id_));
       MUSTER_TRY(AwaitLetGo());
@@ -137,13 +140,13 @@ class RunCommand {
   }
 
   Result<int> ShowStatus() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     return Report(run);
   }
 
   Result<int> Watch() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     MakeProgress("watch " + run.id);
     RunFollower follower(*engine_, run, *progress_, context_,
@@ -155,14 +158,13 @@ class RunCommand {
   }
 
   Result<int> History() {
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     MUSTER_ASSIGN(const RunState run, engine_->Find(id_));
     return ShowHistory(*engine_, run, context_);
   }
 
   Result<int> List() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
-    MUSTER_TRY(Open({}));
+    MUSTER_TRY(OpenExisting());
     return ListRuns(*engine_, options_.limit, context_);
   }
 
@@ -191,29 +193,18 @@ class RunCommand {
                                      (problems.size() == 1 ? " problem" : " problems")};
   }
 
-  // Checks what tasks would otherwise notice only at their turn, perhaps hours later. Without AWS
-  // credentials every call would fail, and be retried for minutes. Returns the URL that scripts
-  // load into.
-  Result<std::string> CheckProfile(const plan::PlanSummary::Profile& profile,
-                                   const std::string& path, const plan::PlanOptions& options,
-                                   const std::map<std::string, std::string>& inputs) {
-    if (profile.kind != plan::ProfileKind::kAws) {
-      MUSTER_TRY(task::CheckTransforms());
-      return plan::CheckPlanSecrets(path, options, inputs);
-    }
-    const Status ready = task::CheckAwsAccess(context_.env, signals_.Token());
-    if (ready) return "";
-    Error error = ready.error().Within("the profile " + profile.name + " runs on AWS");
-    if (error.hint.empty()) error.hint = "see the profiles of the plan: --profile chooses one";
-    return error;
-  }
-
   // A target that is missing would fail only after the extraction. Not for a resumed run, whose
   // relative paths start at the folder of its first start.
   Status CheckTarget(const std::string& url) {
     if (url.empty()) return {};
     const Status ready = task::CheckTransformTarget(url);
     return ready ? ready : ready.error().Within("the target of the plan");
+  }
+
+  // For a command about a run that was started before.
+  Status OpenExisting() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
+    return Open({});
   }
 
   // Opens the store, and an engine on it. `plan`: the name of the plan to drive; none: only look.

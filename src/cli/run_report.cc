@@ -99,11 +99,7 @@ Result<int> ListRuns(plan::RunEngine& runs, int limit, Context& context) {
                   {AttemptsText(run, attempts)},
                   {FormatTimestamp(run.FirstStart())}});
   }
-  if (context.json) {
-    context.out << ToJsonText(list) << '\n';
-  } else {
-    table.Print(context.out, context.color);
-  }
+  PrintList(table, list, context);
   return exit_code;
 }
 

@@ -2,11 +2,14 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/existing_store.h"
 #include "cli/exit_codes.h"
+#include "cli/run_checks.h"
 #include "cli/serve_options.h"
 #include "cli/signals.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/log.h"
 
 namespace muster::cli {
 namespace {
@@ -38,12 +41,20 @@ Result<int> Serve(const ServeCommandOptions& options, Context& context) {
   if (!options.describe.empty()) return Describe(options.describe, context);
   serve::DashboardOptions dashboard = options.dashboard;
   if (dashboard.site.stores.empty()) dashboard.site.stores = {context.store};
+  // It may be started before what it shows, but a mistyped name must not look like an idle store.
+  for (const std::string& url : dashboard.site.stores) {
+    const Status there = CheckStoreExists(url);
+    if (!there) Log(Level::kWarning, there.error().message + " yet: an empty one is created", {});
+  }
   Metrics metrics;
   net::Tracer tracer(options.otlp, "muster serve");
   dashboard.site.make_executor = [&](const std::string& url) {
     return NewServedExecutor(url, metrics, tracer, context.env);
   };
   const StopOnSignals signals("");
+  dashboard.site.check_run = [&](const plan::RunState& run) {
+    return CheckResumable(run, context.env, signals.Token());
+  };
   const InterruptScope scope(signals.Token());
   MUSTER_ASSIGN(const auto running, serve::Dashboard::Start(dashboard, context.env, metrics));
   if (context.json) {

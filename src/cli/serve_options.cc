@@ -1,6 +1,7 @@
 #include "cli/serve_options.h"
 
 #include "cli/command.h"
+#include "cli/run_checks.h"
 #include "muster/executors.h"
 #include "store/store.h"
 
@@ -69,6 +70,9 @@ Status DashboardBeside::Start(const std::string& url, store::Store& store,
   if (!replica_file.empty()) site.replica_files = {replica_file};
   site.make_executor = [this](const std::string& of) {
     return NewServedExecutor(of, metrics_, tracer_, context_.env);
+  };
+  site.check_run = [this](const plan::RunState& run) {
+    return CheckResumable(run, context_.env, {});
   };
   const serve::DashboardOptions dashboard{.site = std::move(site),
                                           .port = *port_,

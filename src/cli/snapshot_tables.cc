@@ -7,6 +7,7 @@
 #include "cli/exit_codes.h"
 #include "cli/table.h"
 #include "core/json.h"
+#include "net/opensearch.h"
 
 namespace muster::cli {
 namespace {
@@ -64,6 +65,7 @@ Listed ListIndex(const Repository& repository, const Snapshot& snapshot,
 std::string NoteOn(const SnapshotIndex& index, const lucene::BackingIndices& streams) {
   const auto stream = streams.find(index.name);
   if (stream != streams.end()) return "part of data stream " + stream->second;
+  if (index.HasMeta(net::kOpenSearchStoreMark)) return "a Muster store: not migrated";
   if (index.name.starts_with('.')) return "begins with a dot: not migrated unless named";
   return index.IsHidden() ? "hidden: not migrated unless named" : "";
 }
@@ -79,14 +81,6 @@ Status CheckShard(const SnapshotSelection& selection, const ShardName& shard, Sh
     counts = reader.counts();
     MUSTER_TRY(found);
     if (!*found) return {};
-  }
-}
-
-void Print(const Table& table, const Json& list, Context& context) {
-  if (context.json) {
-    context.out << ToJsonText(list) << '\n';
-  } else {
-    table.Print(context.out, context.color);
   }
 }
 
@@ -136,7 +130,7 @@ Result<int> ListSnapshots(const SnapshotSelection& selection, Context& context) 
                         {"note", listed.note}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -182,7 +176,7 @@ Result<int> ShowSegments(const SnapshotSelection& selection, Context& context) {
                             {"shards", shards}});
         return {};
       }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   return kDone;
 }
 
@@ -224,7 +218,7 @@ Result<int> CheckSnapshots(const SnapshotSelection& selection, Context& context)
                         {"message", status ? "" : status.error().message}});
     return Status();
   }));
-  Print(table, list, context);
+  PrintList(table, list, context);
   if (first_error) return *first_error;
   return kDone;
 }

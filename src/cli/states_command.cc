@@ -76,6 +76,12 @@ class StatesRun {
     return opened;
   }
 
+  // For a command about what was started before.
+  Result<Opened> OpenExisting() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
+    return Open();
+  }
+
   Result<int> Start() {
     MUSTER_ASSIGN(const std::string definition, ReadFile(argument(), kMaxDefinitionBytes));
     MUSTER_ASSIGN(const std::string input, ReadStatesInput(options_));
@@ -135,8 +141,7 @@ class StatesRun {
   }
 
   Result<int> List() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
-    MUSTER_ASSIGN(const Opened opened, Open());
+    MUSTER_ASSIGN(const Opened opened, OpenExisting());
     Table table({{"NAME"}, {"STATUS"}, {"STATE"}, {"STARTED"}, {"DUE"}, {"ERROR"}});
     Json list = Json::array();
     std::string after;
@@ -161,16 +166,12 @@ class StatesRun {
       after = page.back().name;
       left -= static_cast<int>(page.size());
     }
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-    }
+    PrintList(table, list, context_);
     return exit_code;
   }
 
   Result<int> Show() {
-    MUSTER_ASSIGN(const Opened opened, Open());
+    MUSTER_ASSIGN(const Opened opened, OpenExisting());
     MUSTER_ASSIGN(const states::Execution execution, Find(*opened.states));
     const Json json = ToJson(execution);
     if (context_.json) {
@@ -185,7 +186,7 @@ class StatesRun {
   }
 
   Result<int> History() {
-    MUSTER_ASSIGN(const Opened opened, Open());
+    MUSTER_ASSIGN(const Opened opened, OpenExisting());
     if (context_.json) {
       MUSTER_ASSIGN(const Json history, opened.states->History(argument()));
       context_.out << ToJsonText(history) << '\n';
@@ -207,13 +208,13 @@ class StatesRun {
   }
 
   Result<int> Redrive() {
-    MUSTER_ASSIGN(const Opened opened, Open());
+    MUSTER_ASSIGN(const Opened opened, OpenExisting());
     MUSTER_TRY(opened.states->Redrive(argument()));
     return kDone;
   }
 
   Result<int> Stop() {
-    MUSTER_ASSIGN(const Opened opened, Open());
+    MUSTER_ASSIGN(const Opened opened, OpenExisting());
     MUSTER_TRY(opened.states->Stop(argument(), options_.error, options_.cause));
     return kDone;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/context.h"
 #include "core/secrets.h"
 
 namespace muster::cli {
@@ -82,6 +83,14 @@ void Table::PrintWithin(std::optional<int> width, std::ostream& out, bool color)
   print_row([&](size_t i) { return Cell{columns_[i].title, Style::kBold}; });
   for (const auto& row : rows_) {
     print_row([&](size_t i) { return row[i]; });
+  }
+}
+
+void PrintList(const Table& table, const Json& list, Context& context) {
+  if (context.json) {
+    context.out << ToJsonText(list) << '\n';
+  } else {
+    table.Print(context.out, context.color);
   }
 }
 

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "core/json.h"
 
 namespace muster::cli {
+
+struct Context;
 
 // A table for people, printed once at the end of a command:
 //
@@ -52,6 +55,9 @@ class Table {
   std::vector<size_t> widths_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+// The result of a command that lists things: the table for people, or `list` for programs.
+void PrintList(const Table& table, const Json& list, Context& context);
 
 // A number with so many digits after the point.
 std::string Fixed(double number, int digits);

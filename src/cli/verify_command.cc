@@ -19,6 +19,7 @@
 #include "cli/verify_metadata.h"
 #include "cli/verify_progress.h"
 #include "cli/verify_report.h"
+#include "cli/written_url.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "muster/migrate.h"
@@ -180,8 +181,13 @@ Result<Verified> VerifyPair(const Options& options, Context& context, pipeline::
   pipeline::Source& side = pair.collections.size() > 1 ? merged : source;
   auto report =
       pipeline::VerifyCollection({side, pair.Names()}, {target, pair.target}, how, kept, stop);
-  if (!report) return report.error().Within(pair.Names());
-  return Verified{pair.Names(), pair.target, *std::move(report)};
+  Verified verified{.collection = pair.Names(), .target = pair.target};
+  if (report) {
+    verified.report = *std::move(report);
+  } else {
+    verified.failure = report.error().Within(pair.Names());
+  }
+  return verified;
 }
 
 // `state_files`: what it leaves in the folder of --state.
@@ -193,7 +199,7 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
     return Error{Code::kInvalid, "the source only reports changes, not its whole content",
                  "remove since=NAME from its URL to compare the whole snapshot"};
   }
-  auto target = pipeline::OpenSource(options.sink, context.env);
+  auto target = pipeline::OpenSource(WrittenUrl(options.sink), context.env);
   if (!target) return target.error().Within("the sink, to be read");
   MUSTER_ASSIGN(const auto transforms,
                 pipeline::ParseTransforms(options.transforms_text, options.transforms));
@@ -215,6 +221,14 @@ Result<VerifyOutcome> VerifyAll(const Options& options, Context& context,
   for (const Pair& pair : pairs) {
     MUSTER_ASSIGN(Verified one, VerifyPair(options, context, *source, **target, *transforms, pair,
                                            progress, read, stop));
+    if (one.failure) {
+      const Code code = one.failure->code;
+      outcome.failure = outcome.failure.value_or(*one.failure);
+      if (code != Code::kCancelled) outcome.collections.push_back(std::move(one));
+      // Others might be comparable, unless nothing is at the moment.
+      if (code == Code::kCancelled || IsTransient(code)) break;
+      continue;
+    }
     read += static_cast<uint64_t>(one.report.SourceDocuments() + one.report.TargetDocuments());
     progress.Update(read);
     outcome.collections.push_back(std::move(one));
@@ -245,7 +259,10 @@ Result<int> Verify(Options& options, Context& context) {
   std::vector<std::string> state_files;
   MUSTER_ASSIGN(const VerifyOutcome outcome,
                 VerifyAll(options, context, signals.Token(), state_files));
-  PrintVerified(outcome, options.checksums, context);
+  if (!outcome.failure || !outcome.collections.empty()) {
+    PrintVerified(outcome, options.checksums, context);
+  }
+  if (outcome.failure) return *outcome.failure;
   // The next comparison is a new one: both sides may have changed.
   for (const std::string& file : state_files) MUSTER_TRY(RemoveVerifyState(file));
   // Comparing nothing is not a success: the caller expected a match.

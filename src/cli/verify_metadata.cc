@@ -24,8 +24,8 @@ Result<std::optional<std::vector<metadata::Reported>>> CompareMetadata(const Met
   MUSTER_ASSIGN(const metadata::RuleSet rules, metadata::RuleSet::BuiltIn());
   MUSTER_ASSIGN(MetadataObjects objects,
                 ReadMetadataObjects(sides.source, from, sides.collections, /*pipelines=*/false));
-  MUSTER_ASSIGN(auto endpoint,
-                net::OpenSearchEndpoint::FromUrl(to, {"gzip", "pipeline", "page_bytes"}));
+  MUSTER_ASSIGN(auto endpoint, net::OpenSearchEndpoint::FromUrl(
+                                   to, {"gzip", "pipeline", "page_bytes", "pruned_source"}));
   net::OpenSearchClient client(std::move(endpoint), env);
   MUSTER_ASSIGN(auto version, metadata::VersionOf(client));
   metadata::Target target(client, env, std::move(version));

@@ -49,7 +49,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
     }
     list.push_back(Json{{"collection", one.collection},
                         {"target", one.target},
-                        {"equal", one.report.Equal()},
+                        {"equal", one.Equal()},
                         {"source_documents", one.report.SourceDocuments()},
                         {"target_documents", one.report.TargetDocuments()},
                         {"unreadable", one.report.Unreadable()},
@@ -58,6 +58,7 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
                         {"named", std::move(named)},
                         {"source_partitions", CountsJson(one.report.source)},
                         {"target_partitions", CountsJson(one.report.target)}});
+    if (one.failure) list.back()["error"] = one.failure->ToString();
   }
   Json report{{"equal", outcome.Equal()}, {"collections", std::move(list)}};
   if (outcome.metadata) {
@@ -66,6 +67,15 @@ void PrintJson(const VerifyOutcome& outcome, std::ostream& out) {
   }
   AddLeftOut(outcome.left_out, report);
   out << ToJsonText(report) << '\n';
+}
+
+// Its cells from PARTITIONS to DIFFERENT.
+std::vector<std::string> NumbersOf(const Verified& one, bool checksums) {
+  if (one.failure) return std::vector<std::string>(5, "-");
+  const pipeline::VerifyReport& report = one.report;
+  return {std::to_string(report.source.size()), std::to_string(report.SourceDocuments()),
+          std::to_string(report.TargetDocuments()), std::to_string(report.Unreadable()),
+          checksums ? std::to_string(report.differences) : "-"};
 }
 
 void PrintTables(const std::vector<Verified>& all, bool checksums, Context& context) {
@@ -81,16 +91,14 @@ void PrintTables(const std::vector<Verified>& all, bool checksums, Context& cont
   Table differences({{"COLLECTION"}, {"WHAT"}, {"ID"}, {"SHARD", kRight}, {"POSITION"}});
   bool some = false;
   for (const Verified& one : all) {
-    const bool equal = one.report.Equal();
-    std::vector<Table::Cell> row{{one.collection},
-                                 {one.target},
-                                 {std::to_string(one.report.source.size())},
-                                 {std::to_string(one.report.SourceDocuments())},
-                                 {std::to_string(one.report.TargetDocuments())},
-                                 {std::to_string(one.report.Unreadable())},
-                                 {checksums ? std::to_string(one.report.differences) : "-"}};
+    std::vector<Table::Cell> row{{one.collection}, {one.target}};
+    for (const std::string& number : NumbersOf(one, checksums)) row.push_back({number});
     if (has_deleted) row.push_back({std::to_string(one.report.deleted)});
-    row.push_back({equal ? "equal" : "different", equal ? Style::kGood : Style::kBad});
+    const bool equal = one.Equal();
+    row.push_back({one.failure ? "not comparable"
+                   : equal     ? "equal"
+                               : "different",
+                   equal ? Style::kGood : Style::kBad});
     table.AddRow(std::move(row));
     for (const pipeline::VerifyDifference& difference : one.report.named) {
       some = true;
@@ -120,9 +128,9 @@ void PrintMetadataDifferences(const std::vector<metadata::Reported>& all, Contex
 }  // namespace
 
 bool VerifyOutcome::Equal() const {
-  return std::all_of(collections.begin(), collections.end(),
-                     [](const Verified& one) { return one.report.Equal(); }) &&
-         (!metadata || !HasMetadataFailures(*metadata));
+  return !failure && std::all_of(collections.begin(), collections.end(), [](const Verified& one) {
+    return one.Equal();
+  }) && (!metadata || !HasMetadataFailures(*metadata));
 }
 
 void PrintVerified(const VerifyOutcome& outcome, bool checksums, Context& context) {

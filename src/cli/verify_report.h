@@ -14,7 +14,10 @@ namespace muster::cli {
 struct Verified {
   std::string collection;
   std::string target;
-  pipeline::VerifyReport report;
+  pipeline::VerifyReport report = {};
+  std::optional<Error> failure = {};  // why the comparison could not be made
+
+  bool Equal() const { return !failure && report.Equal(); }
 };
 
 // All that `muster verify` has compared.
@@ -22,6 +25,7 @@ struct VerifyOutcome {
   std::vector<Verified> collections;
   std::optional<std::vector<metadata::Reported>> metadata;  // none: it was not compared
   std::vector<pipeline::LeftOut> left_out;
+  std::optional<Error> failure;  // of the first comparison that could not be made
 
   bool Equal() const;
 };

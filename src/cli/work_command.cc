@@ -57,7 +57,6 @@ class WorkCommand {
       : options_(options), context_(context) {}
 
   Result<int> Status() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_TRY(Open());
     if (!options_.run.empty()) MUSTER_TRY(OpenRun());
     MUSTER_ASSIGN(const std::vector<work::RunInfo> runs, work::ListRuns(*store_));
@@ -75,17 +74,12 @@ class WorkCommand {
       AddRun(run, totals, table);
       list.push_back(RunJson(run, totals));
     }
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-      context_.out << notes;
-    }
+    PrintList(table, list, context_);
+    if (!context_.json) context_.out << notes;
     return exit_code;
   }
 
   Result<int> List() {
-    MUSTER_TRY(CheckStoreExists(context_.store));
     MUSTER_ASSIGN(const std::string run, OpenRun());
     Table table({{"ITEM"},
                  {"STATE"},
@@ -122,11 +116,7 @@ class WorkCommand {
            {left ? FormatSpan(*left) : ""},
            {work::WhyItem(item)}});
     }));
-    if (context_.json) {
-      context_.out << ToJsonText(list) << '\n';
-    } else {
-      table.Print(context_.out, context_.color);
-    }
+    PrintList(table, list, context_);
     return exit_code;
   }
 
@@ -202,7 +192,7 @@ class WorkCommand {
                                  .sink = options_.sink,
                                  .transforms_file = options_.transforms,
                                  .store = [this]() -> Result<store::Store*> {
-                                   MUSTER_TRY(Open());
+                                   MUSTER_TRY(OpenOrCreate());
                                    return store_.get();
                                  },
                                  .worker = DefaultWorkerName(),
@@ -299,6 +289,11 @@ class WorkCommand {
   }
 
   muster::Status Open() {
+    MUSTER_TRY(CheckStoreExists(context_.store));
+    return OpenOrCreate();
+  }
+
+  muster::Status OpenOrCreate() {
     MUSTER_ASSIGN(store_, store::OpenStore(context_.store, context_.env));
     return {};
   }

@@ -1,6 +1,7 @@
 // Integers, unsigned integers and floats are one JSON type: how they convert and compare.
 #include <algorithm>
 #include <cmath>
+#include <compare>
 
 #include "muster/json.h"
 
@@ -18,7 +19,7 @@ std::partial_ordering OrderOf(T integer, double number, double least, double bey
   if (number < least) return std::partial_ordering::greater;
   const double whole = std::trunc(number);
   const std::partial_ordering order = integer <=> static_cast<T>(whole);
-  return order == 0 ? 0.0 <=> number - whole : order;
+  return std::is_eq(order) ? 0.0 <=> number - whole : order;
 }
 
 [[noreturn]] void ThrowNotANumber(const Json& json) {
@@ -88,7 +89,11 @@ int64_t Json::GetInteger(int64_t least, int64_t most) const {
 std::partial_ordering Json::Order(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
     if (a.is_number_float() && b.is_number_float()) return a.float_ <=> b.float_;
-    if (a.is_number_float()) return 0 <=> Order(b, a);
+    if (a.is_number_float()) {
+      const std::partial_ordering other_way = Order(b, a);
+      if (std::is_lt(other_way)) return std::partial_ordering::greater;
+      return std::is_gt(other_way) ? std::partial_ordering::less : other_way;
+    }
     if (b.is_number_float()) {
       return a.type_ == Type::kUnsigned ? OrderOf(a.unsigned_, b.float_, 0, kTwoTo64)
                                         : OrderOf(a.integer_, b.float_, -kTwoTo63, kTwoTo63);
@@ -104,7 +109,7 @@ std::partial_ordering Json::Order(const Json& a, const Json& b) {
 
 bool Json::Equal(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_number_float() || b.is_number_float()) return Order(a, b) == 0;
+    if (a.is_number_float() || b.is_number_float()) return std::is_eq(Order(a, b));
     // The bits are equal; what differs is whether the top bit is a sign.
     return a.integer_ == b.integer_ && (a.type_ == b.type_ || a.integer_ >= 0);
   }

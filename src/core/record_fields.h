@@ -12,6 +12,7 @@
 
 #include "core/enum_names.h"
 #include "core/escape_bytes.h"
+#include "core/json.h"
 #include "core/json_fields.h"
 #include "core/record_version.h"
 
@@ -217,6 +218,13 @@ struct RecordTable {
     Json json{{kVersionField, format.version}};
     WriteMembers(fields, from, json);
     return json;
+  }
+
+  // As text, with the version as the last member. For records whose texts are compared.
+  std::string ToText(const T& from) const {
+    Json json = Members(from);
+    json[kVersionField] = format.version;
+    return ToJsonText(json);
   }
 
   // kInvalid: a newer version of muster wrote it. kCorrupt: it is none of ours. `what` names it.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
@@ -38,6 +39,8 @@ struct SnapshotIndex {
   std::string refusal;
 
   bool IsHidden() const;
+  // Whether the "_meta" of a mapping has this member.
+  bool HasMeta(std::string_view member) const;
 };
 
 // The data stream of each backing index, by Repository::ReadGlobalMetadata.

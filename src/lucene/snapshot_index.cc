@@ -3,6 +3,17 @@
 
 namespace muster::lucene {
 
+bool SnapshotIndex::HasMeta(std::string_view member) const {
+  for (const Json& mapping : mappings) {
+    if (!mapping.is_object()) continue;
+    for (const auto& [type, fields] : mapping.items()) {
+      const Json& meta = MemberIn(fields, "_meta");
+      if (meta.is_object() && meta.contains(member)) return true;
+    }
+  }
+  return false;
+}
+
 bool SnapshotIndex::IsHidden() const { return TextIn(settings, "index.hidden") == "true"; }
 
 namespace {

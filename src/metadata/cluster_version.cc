@@ -9,9 +9,6 @@
 namespace muster::metadata {
 namespace {
 
-constexpr std::string_view kElasticsearch = "elasticsearch";
-constexpr std::string_view kOpenSearch = "opensearch";
-
 // Major and minor of "7.10.2" or "7"; none: it is not a version.
 std::optional<std::pair<int, int>> NumbersOf(std::string_view text) {
   const size_t dot = text.find('.');
@@ -39,22 +36,22 @@ std::vector<std::string_view> WordsOf(std::string_view text) {
 
 ClusterVersion ClusterVersion::Parse(std::string_view text) {
   const auto words = WordsOf(text);
-  if (words.size() != 2 || (words[0] != kElasticsearch && words[0] != kOpenSearch)) return {};
-  const auto numbers = NumbersOf(words[1]);
+  const auto engine = words.size() == 2 ? kEngines.Find(words[0]) : std::nullopt;
+  const auto numbers = engine ? NumbersOf(words[1]) : std::nullopt;
   if (!numbers) return {};
-  return {std::string(words[0]), numbers->first, numbers->second};
+  return {engine, numbers->first, numbers->second};
 }
 
 ClusterVersion ClusterVersion::FromRoot(const Json& about) {
   const Json& version = MemberIn(about, "version");
   const auto numbers = NumbersOf(TextIn(version, "number"));
   if (!numbers) return {};
-  if (TextIn(version, "distribution") != kOpenSearch) {
-    return {std::string(kElasticsearch), numbers->first, numbers->second};
-  }
+  // Elasticsearch does not name itself.
+  if (TextIn(version, "distribution") != kEngines.NameOf(Engine::kOpenSearch))
+    return {Engine::kElasticsearch, numbers->first, numbers->second};
   // OpenSearch 1 can pretend to be Elasticsearch 7.10, for old clients.
-  if (numbers->first == 7) return {std::string(kOpenSearch), 1, 0};
-  return {std::string(kOpenSearch), numbers->first, numbers->second};
+  if (numbers->first == 7) return {Engine::kOpenSearch, 1, 0};
+  return {Engine::kOpenSearch, numbers->first, numbers->second};
 }
 
 ClusterVersion ClusterVersion::FromId(int64_t id) {
@@ -68,12 +65,13 @@ ClusterVersion ClusterVersion::FromId(int64_t id) {
   auto minor = static_cast<int>(id / kMinor % 100);
   // Later Elasticsearch counts formats instead: of the version only the major number is known.
   if (!is_opensearch && major >= 8 && minor >= 50) minor = 0;
-  return {std::string(is_opensearch ? kOpenSearch : kElasticsearch), major, minor};
+  return {is_opensearch ? Engine::kOpenSearch : Engine::kElasticsearch, major, minor};
 }
 
 std::string ClusterVersion::ToString() const {
   if (!IsKnown()) return "";
-  return engine + " " + std::to_string(major) + "." + std::to_string(minor);
+  return std::string(kEngines.NameOf(*engine)) + " " + std::to_string(major) + "." +
+         std::to_string(minor);
 }
 
 Result<VersionRange> VersionRange::Parse(std::string_view text) {
@@ -82,9 +80,10 @@ Result<VersionRange> VersionRange::Parse(std::string_view text) {
     return Error{Code::kInvalid, "'" + std::string(text) + "' is not a range of versions",
                  "write elasticsearch or opensearch, then bounds: elasticsearch >=5 <7"};
   };
-  if (words.empty() || (words[0] != kElasticsearch && words[0] != kOpenSearch)) return wrong();
+  const auto engine = words.empty() ? std::nullopt : kEngines.Find(words[0]);
+  if (!engine) return wrong();
   VersionRange range;
-  range.engine_ = words[0];
+  range.engine_ = *engine;
   for (size_t i = 1; i < words.size(); ++i) {
     const size_t digit = words[i].find_first_not_of("<>=");
     if (digit == std::string_view::npos) return wrong();

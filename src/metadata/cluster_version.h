@@ -1,18 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "core/json.h"
 #include "muster/result.h"
 
 namespace muster::metadata {
 
+enum class Engine { kElasticsearch, kOpenSearch };
+inline constexpr EnumNames<Engine, 2> kEngines{{{
+    {Engine::kElasticsearch, "elasticsearch"},
+    {Engine::kOpenSearch, "opensearch"},
+}}};
+
 // What kind of cluster, and which version, as far as rules depend on it.
 struct ClusterVersion {
-  std::string engine = {};  // "elasticsearch" or "opensearch"; empty: unknown
+  std::optional<Engine> engine = {};  // none: unknown
   int major = 0;
   int minor = 0;
 
@@ -23,7 +31,7 @@ struct ClusterVersion {
   // By the number with which a snapshot records the version of its cluster.
   static ClusterVersion FromId(int64_t id);
 
-  bool IsKnown() const { return !engine.empty(); }
+  bool IsKnown() const { return engine.has_value(); }
   std::string ToString() const;
 
   bool operator==(const ClusterVersion&) const = default;
@@ -44,7 +52,7 @@ class VersionRange {
     int minor = 0;
   };
 
-  std::string engine_;
+  Engine engine_ = Engine::kElasticsearch;
   std::vector<Bound> bounds_;
 };
 

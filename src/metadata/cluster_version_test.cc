@@ -30,7 +30,7 @@ TEST(ClusterVersion, IsReadFromASnapshot) {
 }
 
 TEST(ClusterVersion, IsTheSameAsText) {
-  const ClusterVersion version{"opensearch", 3, 6};
+  const ClusterVersion version{Engine::kOpenSearch, 3, 6};
   EXPECT_EQ(ClusterVersion::Parse(version.ToString()), version);
   for (const char* text : {"", "opensearch", "solr 9.1", "opensearch x", "opensearch 1.2 3"}) {
     EXPECT_FALSE(ClusterVersion::Parse(text).IsKnown()) << text;

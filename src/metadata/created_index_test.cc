@@ -28,7 +28,7 @@ class Cluster {
   Result<CreatedIndex> Create(const char* body) {
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server_.port())},
                                  RealEnv());
-    Target target(client, RealEnv(), {"opensearch", 2, 19});
+    Target target(client, RealEnv(), {Engine::kOpenSearch, 2, 19});
     return CreateIndex(target, rules_, "books", Json::parse(body));
   }
 
@@ -37,8 +37,8 @@ class Cluster {
   Result<std::vector<Reported>> Run(Mode mode, const char* body) {
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server_.port())},
                                  RealEnv());
-    Target target(client, RealEnv(), {"opensearch", 2, 19});
-    Job job(target, rules_, rules_, {"opensearch", 2, 19}, {});
+    Target target(client, RealEnv(), {Engine::kOpenSearch, 2, 19});
+    Job job(target, rules_, rules_, {Engine::kOpenSearch, 2, 19}, {});
     return job.Run(
         mode, {{{Kind::kIndex, "books", Json::parse(body)}}},
         [](const std::string&) { return std::vector<Sample>(); }, [](const Reported&) {}, {});

@@ -142,10 +142,23 @@ Result<bool> Job::DropUnknown(Kind kind, const Json& there, Verdict& verdict) {
   return !unknown->empty();
 }
 
+Result<Verdict> Job::CompareStream(const Object& object, const Verdict& verdict,
+                                   const Json& found) {
+  const Json& indices = MemberIn(found, "indices");
+  if (!IsStream(object.body) || indices.empty()) return AlreadyThere(verdict);
+  MUSTER_ASSIGN(const auto newest,
+                target_.Find(Kind::kIndex, TextIn(indices.back(), "index_name")));
+  const Verdict wanted = built_in_.Apply({Kind::kIndex, verdict.name, object.body}, versions_, {});
+  if (!newest || !wanted.IsKept()) return AlreadyThere(verdict);
+  const auto harmful = AdditionsTo(wanted.body, *newest, built_in_, versions_.to).harmful;
+  if (harmful.empty()) return AlreadyThere(verdict);
+  return Verdict{.outcome = Outcome::kDifferent, .reason = Joined(harmful)};
+}
+
 // An existing object of the target is never changed.
 Result<Verdict> Job::CompareWith(Mode mode, const Object& object, Verdict verdict,
                                  const Json& found, const Sampler& sample) {
-  if (object.kind == Kind::kDataStream) return AlreadyThere(verdict);
+  if (object.kind == Kind::kDataStream) return CompareStream(object, verdict, found);
   const Json there = Normalized(object.kind, verdict.name, found);
   if (mode == Mode::kEvaluate && object.kind == Kind::kIndex) {
     MUSTER_ASSIGN(const auto documents, sample(object.name));

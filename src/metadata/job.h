@@ -69,6 +69,9 @@ class Job {
   Result<Verdict> Decide(Mode mode, const SourceObject& one, const Sampler& sample);
   Result<Verdict> Carry(Mode mode, const Object& object, Verdict verdict, const Sampler& sample);
   Result<bool> DropUnknown(Kind kind, const Json& there, Verdict& verdict);
+  // By the newest index of each. What the target's has grown from its own documents, or has in
+  // another number, is no difference: only what changes or loses documents is.
+  Result<Verdict> CompareStream(const Object& object, const Verdict& verdict, const Json& found);
   Result<Verdict> CompareWith(Mode mode, const Object& object, Verdict verdict, const Json& found,
                               const Sampler& sample);
   Result<CreatedIndex> Create(Kind kind, const std::string& name, const Json& body);

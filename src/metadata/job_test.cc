@@ -27,8 +27,8 @@ class MetadataJob : public ::testing::Test {
     }
     net::OpenSearchClient client({.base_url = "http://127.0.0.1:" + std::to_string(server.port())},
                                  RealEnv());
-    Target target(client, RealEnv(), {"opensearch", 2, 19});
-    Job job(target, own, rules_, {"elasticsearch", 7, 17}, {});
+    Target target(client, RealEnv(), {Engine::kOpenSearch, 2, 19});
+    Job job(target, own, rules_, {Engine::kElasticsearch, 7, 17}, {});
     return job.Run(
         mode, std::move(objects),
         [this](const std::string& index) {
@@ -138,6 +138,53 @@ TEST_F(MetadataJob, ScriptIsNotAskedAboutWhatIsNotSelected) {
   ASSERT_TRUE(reported) << reported.error().ToString();
   EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kLeftOut);
   EXPECT_EQ(reported->at(0).verdict.reason, "it is closed");
+}
+
+// Or by a request of our own whose answer was lost.
+TEST_F(MetadataJob, DataStreamThatIsCreatedAtTheSameTimeIsThere) {
+  bool is_there = false;
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.method == "PUT" && request.target == "/_data_stream/logs") {
+      is_there = true;
+      return Answer(400, R"({"error":{"type":"resource_already_exists_exception",)"
+                         R"("reason":"data_stream [logs] already exists"}})");
+    }
+    if (request.method != "GET") return Answer(200, "{}");
+    if (!is_there || request.target != "/_data_stream/logs") return Answer(404, "{}");
+    return Answer(200, R"({"data_streams":[{"name":"logs","indices":[]}]})");
+  });
+  const Json body = Json::parse(R"({"data_stream":"logs","mappings":{}})");
+  const auto reported = Run(server, Mode::kMigrate, {{{Kind::kDataStream, "logs", body}}});
+  ASSERT_TRUE(reported) << reported.error().ToString();
+  EXPECT_TRUE(is_there);
+  EXPECT_EQ(reported->at(0).verdict.outcome, Outcome::kOk) << reported->at(0).verdict.reason;
+}
+
+// Its documents are written to the newest of its indices.
+TEST_F(MetadataJob, DataStreamThatLosesFieldsIsDifferent) {
+  std::string mappings;
+  HttpServer server([&](const HttpServerRequest& request) {
+    if (request.target.starts_with("/_data_stream/logs")) {
+      return Answer(200, R"({"data_streams":[{"name":"logs","indices":[)"
+                         R"({"index_name":".ds-logs-1"},{"index_name":".ds-logs-2"}]}]})");
+    }
+    if (request.target.starts_with("/.ds-logs-2")) {
+      return Answer(200, R"({".ds-logs-2":{"mappings":)" + mappings + R"(,"settings":{"index":)" +
+                             R"({"hidden":"true","number_of_shards":"3"}}}})");
+    }
+    return Answer(404, "{}");
+  });
+  const Json body = Json::parse(R"({"data_stream":"logs","settings":{"index":{"hidden":"true"}},)"
+                                R"("mappings":{"properties":{"a":{"type":"long"}}}})");
+  for (const auto& [has, outcome] :
+       {std::pair{R"({"properties":{"b":{"type":"keyword"}}})", Outcome::kOk},
+        std::pair{R"({"_source":{"excludes":["a"]},"properties":{"a":{"type":"long"}}})",
+                  Outcome::kDifferent}}) {
+    mappings = has;
+    const auto reported = Run(server, Mode::kDiff, {{{Kind::kDataStream, "logs", body}}});
+    ASSERT_TRUE(reported) << reported.error().ToString();
+    EXPECT_EQ(reported->at(0).verdict.outcome, outcome) << reported->at(0).verdict.reason;
+  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class OwnRules : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
-  const Versions versions_{{"elasticsearch", 2, 4}, {"opensearch", 2, 19}};
+  const Versions versions_{{Engine::kElasticsearch, 2, 4}, {Engine::kOpenSearch, 2, 19}};
   const Object books_{
       Kind::kIndex, "books",
       Json{{"mappings",

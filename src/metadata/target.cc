@@ -139,14 +139,15 @@ Result<ClusterVersion> VersionOf(net::OpenSearchClient& client) {
     return about.error();
   }
   const ClusterVersion version = about ? ClusterVersion::FromRoot(*about) : ClusterVersion();
-  return version.IsKnown() ? version : ClusterVersion{"opensearch", 2, 19};
+  return version.IsKnown() ? version : ClusterVersion{Engine::kOpenSearch, 2, 19};
 }
 
 std::string Target::PathOf(Kind kind, const std::string& name) const {
   const std::string encoded = net::OpenSearchPath(name);
   switch (kind) {
     case Kind::kPolicy:
-      return (version_.engine == "opensearch" ? "/_plugins/_ism/policies/" : "/_ilm/policy/") +
+      return (version_.engine == Engine::kOpenSearch ? "/_plugins/_ism/policies/"
+                                                     : "/_ilm/policy/") +
              encoded;
     case Kind::kPipeline:
       return "/_ingest/pipeline/" + encoded;
@@ -205,13 +206,14 @@ Result<std::vector<std::string>> Target::Put(const net::OpenSearchCall& call, Ki
   }
 }
 
+Result<std::vector<std::string>> Target::PutWithoutBody(const net::OpenSearchCall& call) {
+  MUSTER_TRY(client_.SendForJson(call));
+  return std::vector<std::string>();
+}
+
 Result<std::vector<std::string>> Target::Create(Kind kind, const std::string& name, Json body) {
   net::OpenSearchCall call{.method = "PUT", .path = PathOf(kind, name)};
-  if (kind == Kind::kDataStream) {
-    MUSTER_TRY(client_.SendForJson(call));
-    return std::vector<std::string>();
-  }
-  auto made = Put(call, kind, body);
+  auto made = kind == Kind::kDataStream ? PutWithoutBody(call) : Put(call, kind, body);
   if (made) return made;
   Error error = made.error();
   if (Contains(error.message, "already exists") || Contains(error.message, "already_exists")) {

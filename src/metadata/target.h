@@ -59,6 +59,7 @@ class Target {
 
  private:
   std::string PathOf(Kind kind, const std::string& name) const;
+  Result<std::vector<std::string>> PutWithoutBody(const net::OpenSearchCall& call);
   Result<std::vector<std::string>> Put(const net::OpenSearchCall& call, Kind kind, Json& body);
   Result<std::vector<std::string>> TryIndex(Json body, const std::vector<Sample>& documents);
   Result<std::vector<std::string>> TryTemplate(Kind kind, Json body);

@@ -17,7 +17,7 @@ net::OpenSearchEndpoint EndpointOf(const HttpServer& server) {
   return {.base_url = "http://127.0.0.1:" + std::to_string(server.port())};
 }
 
-const ClusterVersion kVersion{"opensearch", 2, 19};
+const ClusterVersion kVersion{Engine::kOpenSearch, 2, 19};
 
 TEST(MetadataTarget, SettingsThatTheClusterDoesNotKnowAreFoundInItsRefusal) {
   EXPECT_EQ(
@@ -114,7 +114,7 @@ TEST(MetadataTarget, ClusterWithoutAVersionCountsAsCurrent) {
   for (const auto& [status, body] : {std::pair{404, "{}"}, std::pair{200, "{}"}}) {
     HttpServer server([&](const HttpServerRequest&) { return Answer(status, body); });
     net::OpenSearchClient client(EndpointOf(server), RealEnv());
-    EXPECT_EQ(VersionOf(client).value().engine, "opensearch");
+    EXPECT_EQ(VersionOf(client).value().engine, Engine::kOpenSearch);
   }
 }
 

@@ -167,8 +167,8 @@ Verdict Translation::Finish(std::vector<std::string> changes) && {
       });
     }
   }
-  if (object_.kind == Kind::kPolicy && versions_.to.engine == "opensearch" &&
-      versions_.from.engine != "opensearch") {
+  if (object_.kind == Kind::kPolicy && versions_.to.engine == Engine::kOpenSearch &&
+      versions_.from.engine != Engine::kOpenSearch) {
     return ToIsmPolicy(object_, std::move(changes));
   }
   if (object_.kind == Kind::kPolicy) object_.body.erase("index_patterns");

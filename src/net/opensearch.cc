@@ -1,5 +1,6 @@
 #include "net/opensearch.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/gzip.h"
@@ -11,6 +12,8 @@ namespace muster::net {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 500;
+// Even if the server asks for more: it may be back sooner.
+constexpr std::chrono::milliseconds kLongestRetryAfter{60'000};
 
 Error Invalid(std::string message, std::string hint) {
   return Error{Code::kInvalid, std::move(message), std::move(hint)};
@@ -61,7 +64,7 @@ std::optional<std::chrono::milliseconds> RetryAfter(const HttpResponse& response
   if (problem != std::errc() || end != text->data() + text->size() || seconds < 0) {
     return std::nullopt;
   }
-  return std::chrono::seconds(seconds);
+  return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), kLongestRetryAfter);
 }
 
 // Whether `name` is a parameter of an endpoint.

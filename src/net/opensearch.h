@@ -24,7 +24,7 @@ inline constexpr const char* kOpenSearchStoreMark = "muster_schema";
 struct OpenSearchAnswer {
   int status = 0;
   std::string body;
-  std::optional<std::chrono::milliseconds> retry_after = {};
+  std::optional<std::chrono::milliseconds> retry_after = {};  // a minute at most
   std::optional<WallTime> date = {};  // the server's clock at the response's start, to the second
 };
 

@@ -239,12 +239,13 @@ Result<ReplicaFile> FromDocument(const YamlDocument& document, Env& env) {
   if (events == nullptr) return document.At(document.root, "a replica set has no events");
   MUSTER_TRY(ReadEvents(document, *events, file));
   MUSTER_TRY(fields.Needed("read_model", file.read_model));
-  std::string strategy = "recreate";
+  std::string strategy(kStrategies.NameOf(Strategy::kRecreate));
   MUSTER_TRY(fields.Text("strategy", strategy));
-  if (strategy != "recreate" && strategy != "incremental") {
+  const auto known = kStrategies.Find(strategy);
+  if (!known) {
     return document.At(*fields.Find("strategy"), "strategy is neither recreate nor incremental");
   }
-  file.options.strategy = strategy == "incremental" ? Strategy::kIncremental : Strategy::kRecreate;
+  file.options.strategy = *known;
   MUSTER_TRY(fields.Number("batch", 1, events::kMaxEventBatch, file.options.batch));
   MUSTER_TRY(fields.Number("max_attempts", 1, 1000, file.options.max_attempts));
   MUSTER_TRY(fields.Duration("retry_delay", file.options.retry_delay));

@@ -14,10 +14,6 @@ constexpr EnumNames<Generation::Phase, 2> kGenerationPhases{{{
     {Generation::Phase::kPreparing, "preparing"},
     {Generation::Phase::kRunning, "running"},
 }}};
-constexpr EnumNames<Strategy, 2> kStrategies{{{
-    {Strategy::kRecreate, "recreate"},
-    {Strategy::kIncremental, "incremental"},
-}}};
 constexpr EnumNames<Phase, 6> kPhases{{{
     {Phase::kPending, "pending"},
     {Phase::kReady, "ready"},

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "muster/result.h"
 #include "muster/store.h"
 #include "replica/assignment.h"
@@ -26,6 +27,12 @@ std::string ScaleKey(const std::string& set);
 std::string SignalKey(const std::string& set);  // touched to wake the others
 std::string SuspectKey(const std::string& set, const std::string& projection, int version,
                        const std::string& worker);
+
+// As in records and in a set's file.
+inline constexpr EnumNames<Strategy, 2> kStrategies{{{
+    {Strategy::kRecreate, "recreate"},
+    {Strategy::kIncremental, "incremental"},
+}}};
 
 // Every change of the generation is one compare-and-swap of this record.
 struct Generation {

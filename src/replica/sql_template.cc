@@ -185,6 +185,27 @@ std::string VersionedTable(const std::string& table, int version) {
   return sql::PgIdentifier(table + "_v" + std::to_string(version));
 }
 
+// "payload.customer.id"
+Result<SqlTemplate::Place> SqlTemplate::PlaceOf(const std::string& name) {
+  Place place;
+  for (size_t from = 0; from <= name.size();) {
+    const size_t dot = std::min(name.find('.', from), name.size());
+    if (from == 0) {
+      place.part = name.substr(0, dot);
+    } else {
+      place.path.push_back(name.substr(from, dot - from));
+    }
+    from = dot + 1;
+  }
+  const bool known =
+      std::find(std::begin(kParts), std::end(kParts), place.part) != std::end(kParts);
+  const bool deep = place.part == "payload" || place.part == "metadata";
+  if (known && (deep || place.path.empty())) return place;
+  return Error{Code::kInvalid, ":" + name + " is not a part of an event",
+               "use :position, :stream, :version, :id, :type, :time, :payload, "
+               ":payload.FIELD, :metadata or :metadata.FIELD"};
+}
+
 Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
                                        const std::vector<std::string>& tables) {
   MUSTER_TRY(CheckStatement(text));
@@ -210,24 +231,7 @@ Result<SqlTemplate> SqlTemplate::Parse(std::string_view text,
         ++end;
       }
       const std::string name(text.substr(at + 1, end - at - 1));
-      Place place;
-      for (size_t from = 0; from <= name.size();) {
-        const size_t dot = std::min(name.find('.', from), name.size());
-        if (from == 0) {
-          place.part = name.substr(0, dot);
-        } else {
-          place.path.push_back(name.substr(from, dot - from));
-        }
-        from = dot + 1;
-      }
-      const bool known =
-          std::find(std::begin(kParts), std::end(kParts), place.part) != std::end(kParts);
-      const bool deep = place.part == "payload" || place.part == "metadata";
-      if (!known || (!deep && !place.path.empty())) {
-        return Error{Code::kInvalid, ":" + name + " is not a part of an event",
-                     "use :position, :stream, :version, :id, :type, :time, :payload, "
-                     ":payload.FIELD, :metadata or :metadata.FIELD"};
-      }
+      MUSTER_ASSIGN(Place place, PlaceOf(name));
       const auto [found, fresh] = numbers.try_emplace(name, parsed.places_.size() + 1);
       if (fresh) parsed.places_.push_back(std::move(place));
       piece += "$" + std::to_string(found->second);

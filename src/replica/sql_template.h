@@ -37,6 +37,7 @@ class SqlTemplate {
     std::string part;               // "payload"
     std::vector<std::string> path;  // empty: the whole
   };
+  static Result<Place> PlaceOf(const std::string& name);
 
   std::vector<std::string> pieces_;  // of SQL, between table names
   std::vector<std::string> tables_;  // one fewer

@@ -19,6 +19,7 @@ namespace {
 
 constexpr char kCookie[] = "muster_session_";
 constexpr size_t kTokenBytes = 32;
+constexpr size_t kSuffixDigits = 16;
 constexpr size_t kMaxFileBytes = 4096;
 
 Result<std::string> NewToken() {
@@ -39,7 +40,9 @@ Status CreateTokens(const std::string& path) {
   const std::string text = "operator " + for_operator + "\nviewer " + for_viewer + "\n";
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  const std::string fresh = path + "." + std::to_string(getpid());
+  // A name that nothing else can have prepared a link of.
+  MUSTER_ASSIGN(const std::string suffix, NewToken());
+  const std::string fresh = path + "." + suffix.substr(0, kSuffixDigits);
   Status created = ReplaceFile(fresh, text, FileAccess::kOwner);
   // Fails if the file exists: two servers that start together share one set of tokens.
   if (created && link(fresh.c_str(), path.c_str()) != 0 && errno != EEXIST) {

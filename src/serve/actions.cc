@@ -116,6 +116,7 @@ Result<Json> Actions::RetryMigration(const ActionCall& call) {
   if (run.status == RunStatus::kCompleted && !options.again.rank && !options.again.task)
     return Error{Code::kConflict, "migration '" + id + "' is completed",
                  "name a rank or task to repeat"};
+  MUSTER_TRY(site_.CheckRun(run));
   Outcome outcome(call, "this server resumes migration '" + id + "'", CommandOn(*store, arguments));
   const auto engine = plan::NewRunEngine(*store->store, {}, {}, site_.env());
   MUSTER_ASSIGN(const auto again, engine->Repeats(id, options));
@@ -266,6 +267,13 @@ Result<Json> Actions::Redrive(const ActionCall& call) {
   if (run.store == nullptr) {
     return Error{Code::kConflict, "no store has the run '" + file.run + "' of " + file.name,
                  "use 'muster work redrive " + file.name + " SINK'"};
+  }
+  if (!file.problem.empty()) return Error{Code::kConflict, file.name + ": " + file.problem};
+  if (file.letters == 0) return Error{Code::kConflict, file.name + " has no letters"};
+  if (run.removing) {
+    return Error{Code::kConflict, "run '" + file.run + "' is being removed",
+                 "'muster work delete' or 'reset' completes that; then redrive with 'muster work "
+                 "redrive'"};
   }
   Outcome outcome(
       call,

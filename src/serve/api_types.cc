@@ -32,7 +32,8 @@ std::string CommentOf(const YamlNode& schema) {
 
 std::string Members(const YamlNode& schema, const std::string& indent) {
   std::string text = "{\n";
-  for (const auto& [key, value] : schema.Find("properties")->entries) {
+  const YamlNode& properties = *schema.Find("properties");
+  for (const auto& [key, value] : properties.entries) {
     text += indent + "  " + key.text + (IsRequired(schema, key.text) ? ": " : "?: ") +
             TypeOf(value, indent + "  ") + ";" + CommentOf(value) + "\n";
   }
@@ -85,7 +86,8 @@ std::string Declaration(const std::string& name, const YamlNode& schema) {
 Result<std::string> ApiTypes() {
   MUSTER_ASSIGN(const YamlDocument document, ParseYaml(ApiDocument(), "openapi.yaml"));
   std::string text = kHead;
-  for (const auto& [name, schema] : document.root.Find("components")->Find("schemas")->entries) {
+  const YamlNode& schemas = *document.root.Find("components")->Find("schemas");
+  for (const auto& [name, schema] : schemas.entries) {
     if (name.text == "Time") continue;
     text += "\n";
     if (const std::string comment = CommentOf(schema); !comment.empty()) {

@@ -22,7 +22,9 @@ std::string RedriveJob(const std::string& file) { return "redrive of " + file; }
 
 LetterRun FindLetterRun(const Site& site, const LetterFile& file) {
   for (const SiteStore& store : site.stores()) {
-    if (const auto run = work::ReadRun(*store.store, file.run)) return {&store, run->sink};
+    if (const auto run = work::ReadRun(*store.store, file.run)) {
+      return {&store, run->sink, run->removing};
+    }
   }
   return {};
 }
@@ -245,6 +247,7 @@ Result<Json> Overview::DeadLetterFiles() {
       one["job"] = {{"running", job->running}, {"failed", job->failed}, {"text", job->text}};
       if (job->running) why_not = "it is running";
     }
+    if (run.removing) why_not = "its run is being removed";
     if (file.letters == 0) why_not = "it has no letters";
     if (!file.problem.empty()) why_not = file.problem;
     one["actions"] = {

@@ -52,7 +52,8 @@ std::string RedriveJob(const std::string& file);
 // The run that a dead-letter file belongs to, and the store with that run.
 struct LetterRun {
   const SiteStore* store = nullptr;
-  std::string sink;
+  std::string sink = {};
+  bool removing = false;
 };
 LetterRun FindLetterRun(const Site& site, const LetterFile& file);
 

@@ -349,8 +349,7 @@ Result<Json> ReplicaViews::One(const Site& site, const SiteStore& store, const s
   Notice(key, view, status.now);
   Json json = SummaryOf(store, set, view);
   if (replica != nullptr) AddLag(status, json);
-  json["strategy"] =
-      view.generation.strategy == replica::Strategy::kRecreate ? "recreate" : "incremental";
+  json["strategy"] = replica::kStrategies.NameOf(view.generation.strategy);
   if (view.scale) json["scale"] = *view.scale;
   const int slots = replica != nullptr ? replica->log->slots() : view.generation.slots;
   json["slots"] = slots;

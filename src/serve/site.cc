@@ -31,6 +31,7 @@ Result<std::string> Site::AddStore(const std::string& url, store::Store* shared,
 Result<std::unique_ptr<Site>> Site::Open(const SiteOptions& options, Env& env) {
   std::unique_ptr<Site> site(new Site(env));
   site->dead_letters_ = options.dead_letters;
+  site->check_run_ = options.check_run;
   store::Store* shared = options.shared;
   for (const std::string& url : options.stores) {
     MUSTER_TRY(site->AddStore(url, std::exchange(shared, nullptr), options));

@@ -44,6 +44,8 @@ struct SiteOptions {
   std::string dead_letters = ".";          // a folder
   // Makes what calls the tasks of migrations that this server drives, for the store of a URL.
   std::function<std::unique_ptr<states::TaskExecutor>(const std::string& url)> make_executor;
+  // Whether this process could resume a migration; none: nothing is checked before it begins.
+  std::function<Status(const plan::RunState& run)> check_run = {};
 };
 
 // Everything that is served. Thread-safe once open.
@@ -55,6 +57,9 @@ class Site {
   Env& env() const { return env_; }
   const std::vector<SiteStore>& stores() const { return stores_; }
   const std::string& dead_letters() const { return dead_letters_; }
+  Status CheckRun(const plan::RunState& run) const {
+    return check_run_ ? check_run_(run) : Status();
+  }
 
   // kNotFound: no such store.
   Result<const SiteStore*> FindStore(const std::string& number) const;
@@ -70,6 +75,7 @@ class Site {
   std::vector<SiteStore> stores_;
   std::vector<SiteReplica> replicas_;
   std::string dead_letters_;
+  std::function<Status(const plan::RunState& run)> check_run_;
 };
 
 // Times in answers.

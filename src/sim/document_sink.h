@@ -22,8 +22,11 @@ struct DocumentTarget {
     std::string body;
   };
 
-  // The version being migrated; an earlier migration wrote the previous one.
-  static constexpr int64_t kVersion = 2;
+  // The version being migrated; an earlier migration wrote the previous one. Within it, those that
+  // read a document later have a higher rank.
+  static constexpr int64_t kRanks = int64_t{1} << 20;
+  static constexpr int64_t kVersion = 2 * kRanks;
+  static int64_t VersionOf(const pipeline::Fence& fence) { return kVersion + fence.rank; }
 
   DocumentTarget(Simulation& simulation, SinkObserver sink_observer)
       : sim(simulation), wire(simulation), observer(std::move(sink_observer)) {}
@@ -38,8 +41,9 @@ struct DocumentTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient =
-      true;  // its writers retry until their deadline; otherwise the first failure counts
+  bool cured = false;  // takes the documents that it refused
+  // Its writers retry until their deadline; otherwise the first failure counts.
+  bool patient = true;
   std::map<std::string, std::map<std::string, Stored>> indexes;  // by collection and id
 };
 

@@ -58,6 +58,23 @@ void PlanWorld::DrawPlan() {
   edited.replace(edited.find("rows: 1"), 7, "rows: 2");
   edited_ = Parse(edited);
   DrawTasks();
+  DrawTerms();
+}
+
+// Those of `muster run`, those of all simulations before there were others, or any. But faults do
+// not count: what becomes of a plan is known beforehand.
+void PlanWorld::DrawTerms() {
+  Random& random = sim_.terms();
+  terms_.max_attempts = 1'000;
+  terms_.lease = plan::kRunLease;
+  terms_.idle_wait = milliseconds(100);
+  if (random.OneIn(4)) return;
+  terms_.idle_wait = std::chrono::seconds(2);
+  if (random.OneIn(2)) return;
+  terms_.lease = std::chrono::seconds(random.Between(12, 60));
+  terms_.max_lease = terms_.lease * random.Between(1, 8);
+  terms_.idle_wait = milliseconds(random.Between(200, 5'000));
+  terms_.batch = static_cast<int>(random.Between(1, 10));
 }
 
 void PlanWorld::DrawTasks() {

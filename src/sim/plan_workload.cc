@@ -9,11 +9,12 @@ using plan::Runs;
 using plan::RunState;
 using std::chrono::seconds;
 
-constexpr seconds kLease{15};
 constexpr char kNewer[] = "newer";
 
-states::StatesOptions OptionsOf(const std::string& name) {
-  return {.owner = name, .lease = kLease, .idle_wait = seconds(2), .max_attempts = 1'000};
+states::StatesOptions OptionsOf(const PlanWorld& world, const std::string& name) {
+  states::StatesOptions options = world.terms();
+  options.owner = name;
+  return options;
 }
 
 // What the canceller was told.
@@ -35,7 +36,7 @@ class PlanUser {
         threads_(manner.threads),
         executor_(world.NewExecutor()),
         gate_({executor_.get()}),
-        states_(world.store(), {&gate_}, OptionsOf(name), env),
+        states_(world.store(), {&gate_}, OptionsOf(world, name), env),
         runs_(world.store(), states_, env, manner.gated ? &gate_ : nullptr) {}
 
   void Use(std::stop_token stop) {
@@ -232,14 +233,14 @@ class PlanWorkloadImpl final : public Workload {
     store::Record record{.kind = "plan.run", .queue = "default", .key = run.id, .owner = "elder"};
     record.body = plan::RunBody(run, plan, Json::object());
     const auto written =
-        world_->store().Write({{store::Change::Put(record, store::Due::After(kLease))}});
+        world_->store().Write({{store::Change::Put(record, store::Due::After(plan::kRunLease))}});
     if (!written || !written->front().applied) return;
     const auto compiled =
         plan::Compile(plan, plan.profiles.front(), plan::Arrange(plan, plan::Order(plan)),
                       {.inline_ranks = true});
     Json definition = compiled.main.definition;
     definition["Comment"] = "of an older version";
-    states::States states(world_->store(), {}, OptionsOf("elder"), env);
+    states::States states(world_->store(), {}, OptionsOf(*world_, "elder"), env);
     while (!stop.stop_requested()) {
       const Status started = states.Start({.name = run.execution,
                                            .definition = definition.dump(),

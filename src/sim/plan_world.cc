@@ -56,7 +56,7 @@ class PlanWorld::Executor final : public states::TaskExecutor {
     const bool known = task != world_.tasks_.end();
     if (known && task->second.slow) {
       // Longer than a lease: only KeepAlive holds it.
-      for (int i = 0; i < 6; ++i) {
+      for (nanoseconds slept{0}; slept < world_.terms_.lease * 8 / 5; slept += seconds(4)) {
         if (!context.KeepAlive()) return states::TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(4), {});
       }

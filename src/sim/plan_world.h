@@ -42,6 +42,7 @@ class PlanWorld {
   const plan::Plan& edited() const { return edited_; }  // the same with one number changed
   const std::map<std::string, std::string>& inputs() const { return inputs_; }
   FaultyStore& store() { return *store_; }
+  const states::StatesOptions& terms() const { return terms_; }
 
   // Makes the calls of one process.
   std::unique_ptr<states::TaskExecutor> NewExecutor();
@@ -62,6 +63,7 @@ class PlanWorld {
   class Executor;
 
   void DrawPlan();
+  void DrawTerms();
   void DrawTasks();
   void Changed(const store::Change& change, const std::optional<store::Record>& before,
                const std::optional<store::Record>& after);
@@ -91,6 +93,7 @@ class PlanWorld {
   plan::Plan plan_;
   plan::Plan edited_;
   std::map<std::string, std::string> inputs_;
+  states::StatesOptions terms_;
   std::map<std::string, Task> tasks_;          // by the state that calls
   std::vector<std::string> reconcile_states_;  // of the ranks
   std::optional<plan::Order> order_;

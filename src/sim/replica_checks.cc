@@ -227,7 +227,7 @@ void ReplicaWorld::Went(const replica::Generation& now) {
   for (const std::string& id : now.assignment.members) {
     if (!ready_.contains({id, now.number})) Violate("C", "\"go\" came before " + id + " was ready");
   }
-  if (slow_ > nanoseconds(0) && sim_->now() - proposed_at_ > kBarrierTimeout) {
+  if (slow_ > nanoseconds(0) && sim_->now() - proposed_at_ > terms_.barrier_timeout) {
     sim_->Sometimes("43 a batch is slower than the barrier");
   }
   const size_t members = now.assignment.members.size();

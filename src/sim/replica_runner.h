@@ -11,26 +11,36 @@
 
 namespace muster::sim {
 
-// Steps the followers itself: a simulated process is one thread. During a slow batch the worker
-// still looks at its set, as it would beside a thread.
-class InlineRunner final : public replica::FollowerRunner {
+// Steps the followers itself: a simulated process is one thread. During a slow batch, or a pause
+// between two attempts, the worker still looks at its set, as it would beside a thread.
+//
+// It is the Env of its worker.
+class InlineRunner final : public replica::FollowerRunner, public Env {
  public:
   // `pause` returns the number of the projection's current pause; 0: not paused.
   InlineRunner(Simulation& sim, Env& env, std::function<bool()> done,
                std::function<int64_t()> pause)
       : sim_(sim), env_(env), done_(std::move(done)), pause_(std::move(pause)) {}
 
-  void SetWorker(replica::Worker& worker) { worker_ = &worker; }
+  // The worker looks at its set this often.
+  void SetWorker(replica::Worker& worker, nanoseconds interval) {
+    worker_ = &worker;
+    interval_ = interval;
+  }
   std::stop_source& Stop() { return stop_; }
 
   // Within a step: lets time pass for the processor.
-  void Spend(nanoseconds duration) {
-    const MonoTime end = env_.MonoNow() + duration;
-    while (env_.MonoNow() < end) {
-      env_.Sleep(std::min<nanoseconds>(std::chrono::seconds(4), end - env_.MonoNow()), {});
-      // If it has left the set, Run notices once the batch has ended.
-      static_cast<void>(worker_->Look());
-    }
+  void Spend(nanoseconds duration) { static_cast<void>(LookOn(duration, {})); }
+
+  WallTime WallNow() override { return env_.WallNow(); }
+  MonoTime MonoNow() override { return env_.MonoNow(); }
+  uint64_t Random() override { return env_.Random(); }
+  void RunAll(std::vector<std::function<void()>> threads) override {
+    env_.RunAll(std::move(threads));
+  }
+  bool Sleep(nanoseconds duration, std::stop_token stop) override {
+    if (stepping_ == nullptr || is_looking_) return env_.Sleep(duration, std::move(stop));
+    return LookOn(duration, stop);
   }
 
   bool HaveThreads() const override { return false; }
@@ -76,6 +86,19 @@ class InlineRunner final : public replica::FollowerRunner {
   bool IsPaused() const { return seen_pause_ != 0 && seen_pause_ == pause_(); }
 
  private:
+  bool LookOn(nanoseconds duration, const std::stop_token& stop) {
+    const MonoTime end = env_.MonoNow() + duration;
+    const nanoseconds most = std::min<nanoseconds>(std::chrono::seconds(4), interval_);
+    for (MonoTime now = end - duration; now < end; now = env_.MonoNow()) {
+      if (!env_.Sleep(std::min(most, end - now), stop)) return false;
+      // If it is out, Run finds the same once the batch has ended.
+      is_looking_ = true;
+      static_cast<void>(worker_->Look());
+      is_looking_ = false;
+    }
+    return true;
+  }
+
   void StepAll(nanoseconds duration, const std::stop_token& stop) {
     if (done_()) {
       stop_.request_stop();
@@ -108,6 +131,7 @@ class InlineRunner final : public replica::FollowerRunner {
   int64_t seen_pause_ = 0;
   bool trouble_ = false;
   replica::Worker* worker_ = nullptr;
+  nanoseconds interval_{0};
   std::stop_source stop_;
   // By number too: a new one may reuse the address of one that is gone.
   struct Given {
@@ -120,6 +144,7 @@ class InlineRunner final : public replica::FollowerRunner {
   int64_t numbers_ = 0;
   std::map<replica::Follower*, std::stop_source> stops_;
   replica::Follower* stepping_ = nullptr;
+  bool is_looking_ = false;  // the worker, within a step
   std::map<replica::Follower*, Error> failures_;
 };
 

@@ -1,7 +1,5 @@
 #include "sim/replica_services.h"
 
-#include "events/events.h"
-
 namespace muster::sim {
 
 // Virtual time, and ids from the seed.

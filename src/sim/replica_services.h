@@ -14,8 +14,8 @@
 namespace muster::sim {
 
 // An in-memory event log behind a faulty wire. Appends are made by the world and never fail; they
-// may commit late, and it may be restored from a backup. No wrapper: a call that was forwarded would
-// get past the wire.
+// may commit late, and it may be restored from a backup. No wrapper: a call that was forwarded
+// would get past the wire.
 class SimEventLog final : public events::EventLog {
  public:
   SimEventLog(Simulation& sim, int slots);

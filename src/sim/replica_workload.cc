@@ -8,27 +8,39 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr int kBatch = 5;
 constexpr int kHangs = 2;
-constexpr milliseconds kHandleTimeout = seconds(300);
 constexpr nanoseconds kLongestTransaction = seconds(60);
 
-// The time scale of the simulated worlds: calls take milliseconds or, when lost, five seconds.
-replica::ReplicaOptions Options() {
-  replica::ReplicaOptions options;
-  options.heartbeat_interval = seconds(8);
-  options.heartbeat_timeout = seconds(30);
-  options.quiet = seconds(2);
-  options.quiet_most = seconds(10);
-  options.handle_timeout = kHandleTimeout;
-  options.batch_time = seconds(10);
-  options.batch = kBatch;
-  options.max_attempts = 3;
-  options.retry_delay = seconds(1);
-  return options;
-}
-
 }  // namespace
+
+// The product's, those of all simulations before there were others, or any. In the simulated worlds
+// calls take milliseconds or, when lost, five seconds.
+replica::ReplicaOptions ReplicaWorld::Terms(Random& random) {
+  replica::ReplicaOptions terms;
+  if (random.OneIn(4)) return terms;
+  terms.heartbeat_interval = seconds(8);
+  terms.heartbeat_timeout = seconds(30);
+  terms.barrier_timeout = seconds(60);
+  terms.quiet = seconds(2);
+  terms.quiet_most = seconds(10);
+  terms.handle_timeout = seconds(300);
+  terms.batch_time = seconds(10);
+  terms.batch = 5;
+  terms.max_attempts = 3;
+  terms.retry_delay = seconds(1);
+  if (random.OneIn(2)) return terms;
+  terms.heartbeat_interval = milliseconds(random.Between(1'000, 10'000));
+  terms.heartbeat_timeout = terms.heartbeat_interval * random.Between(2, 6);
+  terms.barrier_timeout = seconds(random.Between(10, 90));
+  terms.quiet = milliseconds(random.Between(0, 4'000));
+  terms.quiet_most = terms.quiet * random.Between(1, 10);
+  terms.handle_timeout = terms.barrier_timeout * random.Between(4, 8);
+  terms.batch_time = milliseconds(random.Between(100, 20'000));
+  terms.batch = static_cast<int>(random.Between(1, 40));
+  terms.max_attempts = static_cast<int>(random.Between(1, 6));
+  terms.retry_delay = milliseconds(random.Between(50, 2'000));
+  return terms;
+}
 
 void ReplicaWorld::Setup(Simulation& sim) {
   sim_ = &sim;
@@ -77,12 +89,14 @@ void ReplicaWorld::Setup(Simulation& sim) {
 // The faults and participants of this world.
 void ReplicaWorld::Draw(Simulation& sim) {
   Random& random = sim.random();
+  terms_ = Terms(sim.terms());
   log_ = std::make_unique<SimEventLog>(sim, static_cast<int>(random.Between(3, 12)));
   crowd_ = random.OneIn(200);
   // Small enough to be crashed at every single call.
   const bool tiny = !crowd_ && random.OneIn(8);
   const int64_t workers = crowd_ ? 100 : tiny ? 1 : random.Between(1, 5);
-  strategy_ = random.OneIn(2) ? replica::Strategy::kRecreate : replica::Strategy::kIncremental;
+  terms_.strategy =
+      random.OneIn(2) ? replica::Strategy::kRecreate : replica::Strategy::kIncremental;
   events_ = crowd_ ? 10 : tiny ? random.Between(1, 3) : random.Between(5, 60);
   if (tiny) append_for_ = seconds(1);
   streams_ = random.Between(1, 8);
@@ -95,8 +109,10 @@ void ReplicaWorld::Draw(Simulation& sim) {
   if (!crowd_ && random.OneIn(6)) crash_ = random.Between(0, events_ - 1);
   if (!crowd_ && !tiny && random.OneIn(5)) {
     // A whole batch, or even one event, takes longer than the barrier waits.
-    slow_ = random.OneIn(2) ? kBarrierTimeout / kBatch * 2 : kBarrierTimeout * 3 / 2;
+    const bool whole_batch = random.OneIn(2);
     events_ = std::min<int64_t>(events_, 20);
+    const nanoseconds barrier = terms_.barrier_timeout;
+    slow_ = whole_batch ? barrier / std::min<int64_t>(events_, terms_.batch) * 2 : barrier * 3 / 2;
     heeds_turns_ = random.OneIn(2);
   }
   for (int64_t i = 0; i < workers; ++i) {
@@ -157,7 +173,7 @@ class ReplicaWorld::SimProcessor final : public replica::Processor {
     if (number == world_.hang_ && world_.hangs_ < kHangs) {
       ++world_.hangs_;
       world_.sim_->Sometimes("43 a projection hangs");
-      runner_.Spend(kHandleTimeout + seconds(60));
+      runner_.Spend(world_.terms_.handle_timeout + seconds(60));
     }
     if (world_.slow_ > nanoseconds(0)) runner_.Spend(world_.slow_);
     return transaction.Execute("handled", {event.stream, std::to_string(event.version),
@@ -242,17 +258,15 @@ class WorkerWatch final : public replica::ReplicaObserver {
 }  // namespace
 
 Status ReplicaWorld::RunWorker(const std::string& name, Env& env, std::stop_token stop) {
-  replica::ReplicaOptions options = Options();
+  replica::ReplicaOptions options = terms_;
   options.set = kSet;
   options.worker = name;
-  options.barrier_timeout = kBarrierTimeout;
-  options.strategy = strategy_;
   InlineRunner runner(
       *sim_, env, [this] { return AllDone(); }, [this] { return paused_ ? pauses_ : 0; });
   WorkerWatch watch(*sim_, runner);
   replica::Worker worker(*store_, *log_, *model_, {NewProjection(&runner)}, options, watch, runner,
-                         env);
-  runner.SetWorker(worker);
+                         runner);
+  runner.SetWorker(worker, options.heartbeat_interval);
   std::stop_callback pass_on(stop, [&runner] { runner.Stop().request_stop(); });
   return worker.Run(runner.Stop().get_token());
 }

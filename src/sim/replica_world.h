@@ -31,9 +31,9 @@ class ReplicaWorld final : public Workload {
 
   static inline const std::string kSet = "orders";
   static inline const std::string kProjection = "totals";
-  static constexpr milliseconds kBarrierTimeout = std::chrono::seconds(60);
 
   // replica_workload.cc: what takes part
+  static replica::ReplicaOptions Terms(Random& random);
   void Draw(Simulation& sim);
   [[noreturn]] void CrashIn(int64_t number);
   void Work(const std::string& name, Env& env, std::stop_token stop);
@@ -97,7 +97,7 @@ class ReplicaWorld final : public Workload {
   std::unique_ptr<SimReadModel> model_;
   std::unique_ptr<SimEventLog> log_;
   bool crowd_ = false;
-  replica::Strategy strategy_ = replica::Strategy::kRecreate;
+  replica::ReplicaOptions terms_;
   int64_t events_ = 0;
   int64_t streams_ = 1;
   nanoseconds append_for_ = std::chrono::seconds(240);

@@ -15,6 +15,7 @@ constexpr WallTime kStartOfTime{std::chrono::sys_days(std::chrono::year(2026) / 
 constexpr std::chrono::hours kClockSkew{1};
 constexpr nanoseconds kLongestDowntime = std::chrono::seconds(40);
 constexpr uint64_t kOwnNumbers = 0xd1342543de82ef95;
+constexpr uint64_t kNumberOfTerms = 1'000;  // beyond any kind of fault
 
 // Eight bytes at a time: records are large, and most seeds are run for their hash alone.
 uint64_t HashOn(uint64_t hash, std::string_view bytes) {
@@ -69,7 +70,12 @@ class Simulation::ProcessEnv final : public Env {
 };
 
 Simulation::Simulation(uint64_t seed, FaultPlan plan, bool keep_trace)
-    : random_(seed), added_random_(~seed), plan_(plan), keep_trace_(keep_trace), trace_hash_(1) {
+    : random_(seed),
+      added_random_(~seed),
+      terms_(seed ^ (kOwnNumbers * kNumberOfTerms)),
+      plan_(plan),
+      keep_trace_(keep_trace),
+      trace_hash_(1) {
   for (auto kind = static_cast<size_t>(Fault::kFailedSync); kind < kFaultKinds; ++kind)
     own_random_.emplace(static_cast<Fault>(kind), Random(seed ^ (kOwnNumbers * kind)));
   for (size_t kind = 0; kind < kFaultKinds; ++kind) {

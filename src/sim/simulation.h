@@ -115,6 +115,8 @@ class Simulation {
 
   nanoseconds now() const { return now_; }
   Random& random() { return random_; }
+  // For the terms of the work alone, so that they do not move the other choices of a seed.
+  Random& terms() { return terms_; }
   // For lasting faults: whether it may be active now.
   bool Allows(Fault fault) const {
     return faults_on() && plan_.allowed[static_cast<size_t>(fault)];
@@ -215,6 +217,7 @@ class Simulation {
 
   Random random_;
   Random added_random_;
+  Random terms_;
   std::map<Fault, Random> own_random_;
   const FaultPlan plan_;
   const bool keep_trace_;

@@ -16,8 +16,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr milliseconds kLease = seconds(30);
-
 // What the stopper was told. Unknown: that it had ended, perhaps by an earlier try.
 enum class StopAnswer { kNone, kStopped, kEnded, kUnknown };
 
@@ -27,6 +25,7 @@ class StatesWorkloadImpl final : public Workload {
     sim_ = &sim;
     Random& random = sim.random();
     world_ = std::make_unique<StatesWorld>(sim);
+    world_->terms() = Terms(sim.terms());
     const int64_t executions = random.Between(1, 2);
     for (int64_t i = 0; i < executions; ++i) {
       Json items = Json::array();
@@ -72,16 +71,29 @@ class StatesWorkloadImpl final : public Workload {
   }
 
  private:
+  // The product's, those of all simulations before there were others, or any. But faults do not
+  // count: what becomes of an execution is known beforehand.
+  static states::StatesOptions Terms(Random& random) {
+    states::StatesOptions terms;
+    terms.max_attempts = 1'000;
+    if (random.OneIn(4)) return terms;
+    terms.lease = seconds(30);
+    terms.max_lease = seconds(120);
+    terms.idle_wait = seconds(5);
+    terms.batch = 4;
+    if (random.OneIn(2)) return terms;
+    terms.lease = seconds(random.Between(15, 90));
+    terms.max_lease = terms.lease * random.Between(1, 8);
+    terms.idle_wait = milliseconds(random.Between(500, 15'000));
+    terms.batch = static_cast<int>(random.Between(1, 10));
+    return terms;
+  }
+
   void Work(const std::string& name, Env& env, std::stop_token stop) {
     const auto service = world_->NewService(name);
-    states::States states(world_->store(), {service.get()},
-                          {.owner = name,
-                           .lease = kLease,
-                           .max_lease = seconds(120),
-                           .idle_wait = seconds(5),
-                           .max_attempts = 1'000,
-                           .batch = 4},
-                          env);
+    states::StatesOptions options = world_->terms();
+    options.owner = name;
+    states::States states(world_->store(), {service.get()}, options, env);
     for (const auto& [run, input] : world_->inputs()) {
       while (!stop.stop_requested()) {
         const Status started =

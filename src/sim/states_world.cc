@@ -23,7 +23,7 @@ class StatesWorld::Service final : public states::TaskExecutor {
     world_.Called(call, process_);
     if (call.resource == "sim:slow") {
       // Longer than a lease: only KeepAlive holds it.
-      for (int i = 0; i < 12; ++i) {
+      for (nanoseconds slept{0}; slept < world_.terms_.lease * 8 / 5; slept += seconds(4)) {
         if (!context.KeepAlive()) return states::TaskFailure{"Cancelled", ""};
         context.env().Sleep(seconds(4), {});
       }

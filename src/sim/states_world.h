@@ -24,6 +24,7 @@ class StatesWorld {
   FaultyStore& store() { return *store_; }
 
   std::map<std::string, Json>& inputs() { return inputs_; }  // of all executions, by name
+  states::StatesOptions& terms() { return terms_; }
   void RefuseNotifications(int64_t count) { target_down_ = count; }
 
   // Makes the calls of one process.
@@ -66,6 +67,7 @@ class StatesWorld {
   std::unique_ptr<FaultyStore> store_;
   FaultyWire wire_;
   std::map<std::string, Json> inputs_;
+  states::StatesOptions terms_;
   std::set<std::string> started_;                   // tokens whose start was stored
   std::set<std::string> closed_;                    // tokens whose answer was stored
   std::map<std::string, nanoseconds> rests_since_;  // by record, in StoresTime

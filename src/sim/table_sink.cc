@@ -38,7 +38,7 @@ class TableSink::TableWriter final : public pipeline::Writer {
     std::vector<pipeline::Refused> refused;
     pipeline::Progress counted = after;
     for (size_t i = 0; i < batch.documents.size(); ++i) {
-      if (batch.documents[i].id.ends_with('!')) {
+      if (batch.documents[i].id.ends_with('!') && !sink_.target_.cured) {
         MUSTER_TRY(record_(batch.documents[i], "never"));
         refused.push_back({i, "never"});
         --counted.counts.written;

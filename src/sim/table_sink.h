@@ -44,8 +44,9 @@ struct TableTarget {
   Simulation& sim;
   FaultyWire wire;
   SinkObserver observer;
-  bool patient =
-      true;  // its writers retry until their deadline; otherwise the first failure counts
+  bool cured = false;  // takes the documents that it refused
+  // Its writers retry until their deadline; otherwise the first failure counts.
+  bool patient = true;
   std::map<std::string, std::vector<std::string>> rows;  // by collection: ids, as they came
   std::map<std::string, Item> items;
 

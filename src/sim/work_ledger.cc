@@ -58,7 +58,7 @@ void WorkLedger::Settled(Env& env, const work::WorkItem& item, work::ShardOutcom
       }
       break;
     case work::ShardOutcome::kReleased:
-      if (item.progress().position.empty()) {
+      if (item.progress().position.empty() && !item.partition().follows) {
         sim_.Sometimes("17 asked to stop before the first checkpoint");
       }
       break;
@@ -150,6 +150,13 @@ void WorkLedger::Applied(const store::Change& change, const store::Record& befor
   const work::ItemBody& is = scene_.Body(after);
   leases.Renewed(change, after, was.progress.former_ends == is.progress.former_ends);
   CheckRest(change, was, is, after);
+  // One that follows others was claimed before its turn.
+  const bool postponed = is.waits > was.waits;
+  if (postponed) {
+    sim_.Sometimes("76 an item waits for those that it follows");
+    --known.claims;
+    --known.claims_without_progress;
+  }
   if (!scene_.went_back && change.record.epoch != before.epoch) {
     sim_.Violate("F", key + ": a write of epoch " + std::to_string(change.record.epoch) +
                           " took effect in epoch " + std::to_string(before.epoch));
@@ -160,7 +167,7 @@ void WorkLedger::Applied(const store::Change& change, const store::Record& befor
   CheckProgress(change, after, known);
   if (is.state == work::ItemBody::State::kQuarantined) CheckQuarantine(after, known);
   const bool released = after.owner.empty() && is.state == work::ItemBody::State::kOpen;
-  if (released && is.error.empty() && (!after.due || *after.due > scene_.StoreNow()))
+  if (released && !postponed && is.error.empty() && (!after.due || *after.due > scene_.StoreNow()))
     sim_.Violate("V", key + " was released but is not due");
   for (const pipeline::Partition& part : is.Successors())
     named_.try_emplace(work::ItemKey("run", work::NameOf(part)), after.epoch, key);

@@ -158,10 +158,7 @@ bool MayGoBackYet(const WorkScene& scene) {
 
 void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLedger& ledger,
                     std::set<std::string>& acknowledged, Env& env, std::stop_token stop) {
-  std::unique_ptr<pipeline::Sink> sink;
-  if (scene.tables) sink = std::make_unique<TableSink>(*scene.tables, env, scene.pace);
-  if (scene.documents)
-    sink = std::make_unique<DocumentSink>(*scene.documents, env, scene.pace, scene.buffered);
+  const std::unique_ptr<pipeline::Sink> sink = scene.NewSink(env);
   WorldSource source(scene.world, scene.sim);
   Letters letters(scene, acknowledged, env);
   pipeline::Throttle throttle(env);
@@ -183,6 +180,7 @@ void RunWorkProcess(const std::string& name, int slots, WorkScene& scene, WorkLe
     const auto ended = work::RunUnwatchedWorker(*scene.store, pipeline, options, observer, stop);
     observer.Returned(!ended.has_value());
     if (ended && ended->all_done) {
+      scene.is_finished = true;
       if (!MayGoBackYet(scene)) return;
       env.Sleep(kOperatorTime, stop);
     } else if (ended) {

@@ -33,6 +33,7 @@ struct WorkScene {
   bool restored = false;
   bool goes_back = false;
   bool went_back = false;
+  bool is_finished = false;                             // a worker has ended since all is done
   bool new_incarnation = false;                         // the next worker to start begins one
   std::optional<work::FailureLimit> max_failures = {};  // of workers that start
 
@@ -41,6 +42,12 @@ struct WorkScene {
     const auto stored = store->Truth().Get(work::kRunKind, "run").value();
     if (!stored) return std::nullopt;
     return work::RunBody::FromJson(stored->body).value();
+  }
+
+  void Cure() { (tables ? tables->cured : documents->cured) = true; }
+  std::unique_ptr<pipeline::Sink> NewSink(Env& env) {
+    if (tables) return std::make_unique<TableSink>(*tables, env, pace);
+    return std::make_unique<DocumentSink>(*documents, env, pace, buffered);
   }
 
   FaultyWire& Wire() { return tables ? tables->wire : documents->wire; }

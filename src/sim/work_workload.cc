@@ -5,6 +5,7 @@
 #include "core/json_fields.h"
 #include "sim/work_ledger.h"
 #include "sim/work_process.h"
+#include "sim/work_redrive.h"
 #include "sim/work_scene.h"
 #include "sim/workload.h"
 
@@ -29,10 +30,16 @@ class WorkWorkloadImpl final : public Workload {
       scene_->store->MayGoBack(scene_->restored ? kLongestLoss : kLongestLag, random.OneIn(2));
     }
     MakeSink(random);
-    scene_->terms = scene_->world.Terms(random);
+    scene_->terms = scene_->world.Terms(random, sim.terms());
     scene_->pace = random.UpTo<int64_t, std::nano>(std::chrono::seconds(3));
     scene_->buffered = random.OneIn(2);
     AddWorkers(random);
+    AddRedrives(sim.terms());
+    if (scene_->documents && !scene_->goes_back) {
+      scene_->world.ChangeDocuments(sim, [this](const std::string& collection, int shard) {
+        return IsCopied(collection, shard);
+      });
+    }
     // Drawn last, to move the other choices of a seed as little as possible.
     if (random.OneIn(3)) {
       scene_->max_failures = work::FailureLimit{.documents = random.Between(0, 2)};
@@ -40,7 +47,7 @@ class WorkWorkloadImpl final : public Workload {
   }
 
   void Check() override {
-    WorldCheck check(scene_->world, scene_->sim);
+    WorldCheck check(scene_->world, scene_->sim, redrive_ && redrive_->IsDone());
     for (const store::Record& record : scene_->Items())
       check.Item(scene_->Body(record), ledger_->IsUnlucky(record.key));
     if (scene_->tables) check.Rows(scene_->tables->rows);
@@ -70,6 +77,17 @@ class WorkWorkloadImpl final : public Workload {
     if (random.OneIn(6)) scene_->Wire().CutOff("worker0");
   }
 
+  // A store that goes back forgets which letters were redriven.
+  void AddRedrives(Random& random) {
+    if (scene_->goes_back || !random.OneIn(4)) return;
+    redrive_ = std::make_unique<WorkRedrive>(*scene_);
+    for (int64_t i = random.Between(1, 2); i > 0; --i) {
+      scene_->sim.AddProcess("redrive" + std::to_string(i), [this](Env& env, std::stop_token stop) {
+        redrive_->Run(env, std::move(stop));
+      });
+    }
+  }
+
   // Many workers, or few with several slots: a seed's cost grows with the total number of slots.
   void AddWorkers(Random& random) {
     Simulation& sim = scene_->sim;
@@ -85,6 +103,20 @@ class WorkWorkloadImpl final : public Workload {
         RunWorkProcess(name, slots, *scene_, *ledger_, acknowledged_, env, std::move(stop));
       });
     }
+  }
+
+  // Whether an item that reads the shard is open, or none was begun yet.
+  bool IsCopied(const std::string& collection, int shard) {
+    bool begun = false;
+    for (const store::Record& record : scene_->Items()) {
+      const work::ItemBody& item = scene_->Body(record);
+      const pipeline::Partition& partition = item.partition;
+      if (partition.collection != collection || partition.shard != shard || partition.follows)
+        continue;
+      if (item.state == work::ItemBody::State::kOpen) return true;
+      begun = true;
+    }
+    return !begun;
   }
 
   // Complete lines; readers recognise lines torn by a crash.
@@ -104,6 +136,7 @@ class WorkWorkloadImpl final : public Workload {
 
   std::unique_ptr<WorkScene> scene_;
   std::unique_ptr<WorkLedger> ledger_;
+  std::unique_ptr<WorkRedrive> redrive_;
   std::set<std::string> acknowledged_;  // letters that were flushed
 };
 
@@ -152,7 +185,12 @@ std::vector<std::string> Covered() {
           "an item that may have killed its process starts alone",
           "17 asked to stop while nothing else goes wrong",
           "74 a run is stopped, for too many of its documents fail",
-          "74 a holder notices at a checkpoint that its run is stopped"};
+          "74 a holder notices at a checkpoint that its run is stopped",
+          "77 letters are redriven",
+          "77 a redrive goes on where another has ended",
+          "76 a document changes while it is copied",
+          "76 an item waits for those that it follows",
+          "76 what was read earlier meets what was read later"};
 }
 
 }  // namespace

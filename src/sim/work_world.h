@@ -1,15 +1,19 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "sim/document_sink.h"
 #include "sim/random.h"
+#include "sim/work_changes.h"
 #include "work/work.h"
 
 namespace muster::sim {
@@ -19,11 +23,26 @@ namespace muster::sim {
 class WorkWorld {
  public:
   void Make(Random& random);
-  work::WorkTerms Terms(Random& random) const;
+  // The product's terms, those of all simulations before there were others, or any.
+  work::WorkTerms Terms(Random& random, Random& terms) const;
 
   // An earlier migration has left documents in the target, some of which have been deleted since,
   // and some of its writes are still in flight.
   void LeaveEarlierVersion(Simulation& sim, DocumentTarget& target);
+
+  // Documents change as long as the first items of their shard, those that read it all, are not
+  // done: `is_copied` says whether that is so.
+  using IsCopied = std::function<bool(const std::string& collection, int shard)>;
+  void ChangeDocuments(Simulation& sim, const IsCopied& is_copied);
+  bool changes() const { return changes_.has_value(); }
+
+  std::vector<pipeline::Partition> Partitions(const std::string& collection);
+  std::unique_ptr<pipeline::Reader> ReadChanges(const pipeline::Partition& partition,
+                                                const std::string& position);
+  // The content of a document now.
+  std::string BodyOf(const std::string& collection, size_t number) const;
+  // The documents of a shard: the first, and that behind the last.
+  std::pair<size_t, size_t> Shard(const std::string& collection, int shard) const;
 
   pipeline::MemorySource& source() { return *source_; }
   size_t roots() const { return roots_; }
@@ -31,7 +50,6 @@ class WorkWorld {
 
   struct Document {
     std::string id;
-    std::string body;
     bool refused = false;
   };
   const std::map<std::string, std::vector<Document>>& collections() const { return collections_; }
@@ -48,6 +66,8 @@ class WorkWorld {
  private:
   std::unique_ptr<pipeline::MemorySource> source_;
   std::map<std::string, std::vector<Document>> collections_;
+  std::optional<WorkChanges> changes_;
+  size_t shard_size_ = 1;
   size_t roots_ = 0;
   size_t batch_ = 1;
   std::string bad_collection_;
@@ -64,9 +84,17 @@ class WorldSource final : public pipeline::SourceWrapper {
   WorldSource(WorkWorld& world, Simulation& sim)
       : SourceWrapper(world.source()), world_(world), sim_(sim) {}
 
+  Result<std::vector<pipeline::Partition>> Partitions(const std::string& collection) override {
+    return world_.Partitions(collection);
+  }
   Result<std::unique_ptr<pipeline::Reader>> Read(const pipeline::Partition& partition,
                                                  const std::string& position,
                                                  std::stop_token stop) override;
+  std::optional<double> FractionBefore(const pipeline::Partition& partition,
+                                       const std::string& position) override {
+    if (partition.follows) return std::nullopt;
+    return SourceWrapper::FractionBefore(partition, position);
+  }
 
  private:
   WorkWorld& world_;
@@ -76,7 +104,9 @@ class WorldSource final : public pipeline::SourceWrapper {
 // Compares the end of a simulation with the expectation.
 class WorldCheck {
  public:
-  WorldCheck(const WorkWorld& world, Simulation& sim) : world_(world), sim_(sim) {}
+  // `redriven`: what was refused at first has been written since.
+  WorldCheck(const WorkWorld& world, Simulation& sim, bool redriven)
+      : world_(world), sim_(sim), redriven_(redriven) {}
 
   // All items first: together they must cover every collection exactly once. For an `unlucky` one
   // the reason for its quarantine is known.
@@ -87,10 +117,12 @@ class WorldCheck {
   void Letters(const std::set<std::string>& letters);
 
  private:
+  void Follower(const work::ItemBody& body, bool unlucky);
   void Coverage();
 
   const WorkWorld& world_;
   Simulation& sim_;
+  const bool redriven_;
   struct Range {
     size_t end = 0;
     bool quarantined = false;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "muster/env.h"
 #include "muster/result.h"
 
 struct sqlite3;
@@ -126,7 +127,7 @@ class SqliteDb {
 
   sqlite3* db_;
   const std::chrono::milliseconds busy_timeout_;
-  std::chrono::steady_clock::time_point busy_since_{};
+  MonoTime busy_since_{};
   bool said_so_ = false;
 };
 

@@ -36,6 +36,7 @@ Error OtherMigration(const RunSpec& spec, const RunBody& stored) {
 
 // A later reader is authoritative over what earlier ones read.
 int64_t RankOf(const ItemBody& item, int64_t epoch) {
+  if (PLANTED_BUG(ranks_are_not_in_order)) return 1;
   const int64_t rank = item.rank + epoch;
   if (item.partition.follows)
     return rank < pipeline::kFirstFollowerRank ? rank + pipeline::kFirstFollowerRank : rank;

@@ -75,7 +75,7 @@ class ItemMigration {
                                    " times without progress; last error: " +
                                    (last.empty() ? "none, its holders disappeared" : last)));
     }
-    if (item_.partition().follows) {
+    if (item_.partition().follows && !PLANTED_BUG(followers_do_not_wait)) {
       MUSTER_ASSIGN(const bool due, coordinator_.IsItsTurn(item_.partition()));
       if (!due) return Tell(ShardOutcome::kReleased, item_.Postpone());
     }

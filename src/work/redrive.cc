@@ -4,11 +4,13 @@
 #include <optional>
 #include <set>
 
+#include "core/planted_bug.h"
 #include "core/secrets.h"
 #include "core/sha256.h"
 #include "muster/work.h"
 #include "pipeline/pipeline.h"
 #include "work/records.h"
+#include "work/redrive.h"
 #include "work/redrive_page.h"
 #include "work/redrive_steps.h"
 #include "work/settled_letters.h"
@@ -18,15 +20,23 @@ namespace {
 
 class Redrive {
  public:
-  Redrive(const RedriveRequest& request, Env& env, std::stop_token stop)
-      : request_(request), env_(env), stop_(std::move(stop)) {}
+  // `sink` may be null, to open that of the request.
+  Redrive(const RedriveRequest& request, std::unique_ptr<pipeline::Sink> sink, bool read_ahead,
+          Env& env, std::stop_token stop)
+      : request_(request),
+        env_(env),
+        stop_(std::move(stop)),
+        read_ahead_(read_ahead),
+        sink_(std::move(sink)) {}
 
   Result<RedriveReport> Run() {
     MUSTER_ASSIGN(log_, pipeline::DeadLetterLog::Open(request_.letters));
     report_.bad_lines = log_->bad_lines();
     MUSTER_ASSIGN(transforms_,
                   pipeline::ParseTransforms(request_.transforms, request_.transforms_file));
-    MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
+    if (!sink_) {
+      MUSTER_ASSIGN(sink_, pipeline::OpenSink(request_.sink, env_));
+    }
     steps_.emplace(request_, *log_, env_, report_);
     MUSTER_TRY(steps_->Find(!pipeline::WritesFiles(*sink_),
                             request_.transforms.empty()
@@ -164,7 +174,7 @@ class Redrive {
   // The page of a redrive that ended early: what the sink has of it is settled.
   Status SettleLeftPage(RedriveStep& step) {
     RedrivePageBody left = step.lease->page();
-    if (left.letters.empty()) return {};
+    if (left.letters.empty() || PLANTED_BUG(left_pages_are_forgotten)) return {};
     MUSTER_ASSIGN(const auto writer,
                   Open(left.target, FenceOf(step, step.run.since_ms, /*replaces=*/false), step));
     const std::optional<pipeline::Progress>& known = writer->Known();
@@ -241,13 +251,14 @@ class Redrive {
     const int64_t since_ms = group.since_ms != 0 ? group.since_ms : step.run.since_ms;
     AgainLetters again(*file, page.letters, since_ms, step.lease_or_null());
     pipeline::Throttle throttle(env_);
-    pipeline::Pipeline pipeline{.env = env_,
-                                .source = source,
-                                .transforms = plan,
-                                .sink = *sink_,
-                                .dead_letters = again,
-                                .throttle = throttle,
-                                .options = {.limits = sink_->PreferredLimits()}};
+    pipeline::Pipeline pipeline{
+        .env = env_,
+        .source = source,
+        .transforms = plan,
+        .sink = *sink_,
+        .dead_letters = again,
+        .throttle = throttle,
+        .options = {.limits = sink_->PreferredLimits(), .read_ahead = read_ahead_}};
     MUSTER_TRY(pipeline::CheckDeletes(source, *sink_));
     MUSTER_ASSIGN(const pipeline::Collection target, plan.Target({.name = page.collection}));
     targets_.insert(target.name);
@@ -306,6 +317,7 @@ class Redrive {
   const RedriveRequest& request_;
   Env& env_;
   const std::stop_token stop_;
+  const bool read_ahead_;
   const std::string name_ = "redrive-" + env_.NewId();
   std::optional<pipeline::DeadLetterLog> log_;
   std::unique_ptr<pipeline::TransformPlan> transforms_;
@@ -323,7 +335,13 @@ std::string AgainPathOf(const std::string& path) { return path + ".again"; }
 
 Result<RedriveReport> RedriveDeadLetters(const RedriveRequest& request, Env& env,
                                          std::stop_token stop) {
-  return Redrive(request, env, std::move(stop)).Run();
+  return Redrive(request, nullptr, /*read_ahead=*/true, env, std::move(stop)).Run();
+}
+
+Result<RedriveReport> RedriveInto(const RedriveRequest& request,
+                                  std::unique_ptr<pipeline::Sink> sink, Env& env,
+                                  std::stop_token stop) {
+  return Redrive(request, std::move(sink), /*read_ahead=*/false, env, std::move(stop)).Run();
 }
 
 }  // namespace muster::work

@@ -6,7 +6,7 @@
 
 #include "muster/work.h"
 #include "work/failure_reasons.h"
-#include "work/redriven.h"
+#include "work/redriven.h"  // IWYU pragma: export
 
 namespace muster::work {
 

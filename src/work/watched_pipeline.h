@@ -8,13 +8,18 @@
 #include "muster/pipeline.h"
 #include "muster/work.h"
 #include "work/call_watch.h"
+#include "work/observer_wrapper.h"
 #include "work/wait_report.h"
 
 namespace muster::work {
 
 // An observer that also hears of calls which do not return, from a WatchedPipeline.
-class WaitingObserver : public WorkObserver {
+class WaitingObserver : public WorkObserverWrapper {
  public:
+  WaitingObserver() : WorkObserverWrapper(nothing_) {}
+  // Forwards to `inner`, except waits, which ReportWait gets.
+  explicit WaitingObserver(WorkObserver& inner) : WorkObserverWrapper(inner) {}
+
   void Waits(const std::string& what) final;
 
  protected:
@@ -36,6 +41,7 @@ class WaitingObserver : public WorkObserver {
   void HasNotAnswered(const std::string& what);
   void Report(const WaitReport::Change& change) REQUIRES(mutex_);
 
+  WorkObserver nothing_;
   WaitReport waits_ GUARDED_BY(mutex_);
 };
 

@@ -14,28 +14,18 @@ constexpr int kWorthLogging = 3;
 class WorkerWatch final : public WaitingObserver {
  public:
   WorkerWatch(WorkObserver& observer, std::string worker)
-      : observer_(observer), worker_(std::move(worker)) {}
+      : WaitingObserver(observer), worker_(std::move(worker)) {}
 
-  void Acquired(const WorkItem& item, const pipeline::Progress& from) override {
-    observer_.Acquired(item, from);
-  }
   void Advanced(const WorkItem& item, const pipeline::Progress& progress) override {
     {
       const MutexLock lock(mutex_);
       NoteProgress();
     }
-    observer_.Advanced(item, progress);
-  }
-  void Renewed(const WorkItem& item) override { observer_.Renewed(item); }
-  void Split(const WorkItem& item, const pipeline::Progress& progress) override {
-    observer_.Split(item, progress);
-  }
-  void Ended(const WorkItem& item, ShardOutcome outcome, const Error* why) override {
-    observer_.Ended(item, outcome, why);
+    WaitingObserver::Advanced(item, progress);
   }
 
  private:
-  void ReportWait(const std::string& what) REQUIRES(mutex_) override { observer_.Waits(what); }
+  void ReportWait(const std::string& what) REQUIRES(mutex_) override { inner().Waits(what); }
 
   void NoteLook(const std::string& what) REQUIRES(mutex_) override {
     if (!what.empty()) {
@@ -48,7 +38,6 @@ class WorkerWatch final : public WaitingObserver {
       Log(Level::kWarning, "a worker waits no longer", {{"worker", worker_}});
   }
 
-  WorkObserver& observer_;
   const std::string worker_;
   int looks_ GUARDED_BY(mutex_) = 0;  // that found the same wait
 };

@@ -4,6 +4,7 @@
 
 #include "core/backoff.h"
 #include "muster/store.h"
+#include "store/store.h"
 #include "work/coordinator.h"
 #include "work/item_body.h"
 #include "work/records.h"

@@ -58,8 +58,26 @@ TEST(BadStore, PlainTextPasswordIsRefusedAndNotShown) {
 TEST(BadStore, MistypedNameIsNoEmptyStore) {
   const TempFolder folder;
   const std::string file = folder / "typo.db";
-  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {"list"}, {"work", "status"}, {"work", "list"}, {"states", "list"}}) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"list"},
+                                             {"status", "m"},
+                                             {"watch", "m"},
+                                             {"history", "m"},
+                                             {"resume", "m"},
+                                             {"retry", "m"},
+                                             {"cancel", "m"},
+                                             {"work", "status"},
+                                             {"work", "list"},
+                                             {"work", "show"},
+                                             {"work", "retry", "--all"},
+                                             {"work", "release", "i"},
+                                             {"work", "delete", "r"},
+                                             {"work", "reset", "r"},
+                                             {"states", "list"},
+                                             {"states", "show", "e"},
+                                             {"states", "history", "e"},
+                                             {"states", "stop", "e"},
+                                             {"states", "redrive", "e"}}) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"--store", "sqlite:" + file});
     const Outcome outcome = RunMuster(arguments);

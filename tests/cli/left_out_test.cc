@@ -32,6 +32,8 @@ class LeftOutOfSnapshots : public ::testing::Test {
       Add(name_ + shape, "index");
     }
     Server().Call("PUT", "/." + name_ + "-dot");
+    // As a store marks its index, whatever its namespace.
+    Server().Call("PUT", "/" + name_ + "-store", R"({"mappings":{"_meta":{"muster_schema":1}}})");
     Add(stream_, "create");
     Server().Call("PUT", "/_snapshot/" + name_,
                   R"({"type":"fs","settings":{"location":")" + folder_ + R"("}})");
@@ -59,6 +61,7 @@ class LeftOutOfSnapshots : public ::testing::Test {
   void ExpectReasons(const std::string& out) const {
     EXPECT_TRUE(Has(out, "Left out: " + name_ + "-hidden (hidden: name it")) << out;
     EXPECT_TRUE(Has(out, "Left out: ." + name_ + "-dot (the name begins with a dot")) << out;
+    EXPECT_TRUE(Has(out, "Left out: " + name_ + "-store (a Muster store)")) << out;
   }
 
   std::string name_;
@@ -86,11 +89,16 @@ TEST_F(LeftOutOfSnapshots, IsNamedByEveryCommand) {
   EXPECT_EQ(worked.exit_code, 0) << worked.err;
   ExpectReasons(worked.out);
   const Json json = ParseJson(run({"verify", Source(), out, "--json"}).out, "report").value();
-  EXPECT_EQ(json["left_out"].size(), 2U) << json;
+  EXPECT_EQ(json["left_out"].size(), 3U) << json;
 
   const Outcome listed = RunMuster({"snapshot", "list", folder_});
   EXPECT_TRUE(Has(listed.out, "part of data stream " + stream_)) << listed.out;
   EXPECT_TRUE(Has(listed.out, "hidden: not migrated unless named")) << listed.out;
+  EXPECT_TRUE(Has(listed.out, "a Muster store: not migrated")) << listed.out;
+  const Outcome evaluated =
+      RunMuster({"metadata", "evaluate", Source(),
+                 "opensearch+http://127.0.0.1:" + std::to_string(Server().port())});
+  EXPECT_TRUE(Has(evaluated.out, "it is a Muster store")) << evaluated.out << evaluated.err;
 }
 
 TEST_F(LeftOutOfSnapshots, ADataStreamIsMigratedAsOne) {
@@ -125,6 +133,10 @@ TEST_F(LeftOutOfSnapshots, CanBeMigratedByName) {
                                    "jsonl:" + (files_ / index) + ".jsonl", "--progress=none"});
     EXPECT_EQ(one.exit_code, 0) << one.err;
   }
+  const Outcome store = RunMuster({"migrate", Source("#" + name_ + "-store"),
+                                   "jsonl:" + (files_ / "store.jsonl"), "--progress=none"});
+  EXPECT_EQ(store.exit_code, 3) << store.out << store.err;
+  EXPECT_TRUE(Has(store.out, "Left out: " + name_ + "-store (a Muster store)")) << store.out;
 }
 
 }  // namespace

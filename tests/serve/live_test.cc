@@ -276,6 +276,34 @@ ranks:
   }
 }
 
+// As the command does, and not when a task fails for it.
+TEST_F(ServeLive, ARetryThatThisServerCannotCarryOutIsRefusedAtOnce) {
+  Write(served.folder() + "/load.sql", "SELECT 1;\n");
+  Write(served.folder() + "/plan.yaml", R"(plan: p
+profiles:
+  local:
+    source: "jsonl:missing.jsonl"
+    target: "postgresql://me:${env:MUSTER_ONLY_THERE}@127.0.0.1:1/none"
+    staging: staging
+retry: {extract: {attempts: 0}, transform: {attempts: 0}}
+objects: {A: {}}
+scripts: {load: {file: load.sql, schema: s, table: a}}
+ranks:
+  - {rank: 1, extract: [A], transform: [load]}
+)");
+  const Outcome run =
+      RunMuster({"--store", served.store_url(), "run", "plan.yaml", "--input", "tenantId=t",
+                 "--input", "migrationId=m", "--input", "environment=dev"},
+                served.folder(), {{"MUSTER_ONLY_THERE", "x"}});
+  ASSERT_EQ(run.exit_code, 1) << run.out << run.err;
+  for (const char* body : {R"({"preview":true})", "{}"}) {
+    const net::HttpResponse retried = served.Post("/api/v1/stores/0/migrations/m/retry", body);
+    EXPECT_GE(retried.status, 400) << retried.body;
+    EXPECT_NE(retried.body.find("MUSTER_ONLY_THERE"), std::string::npos) << retried.body;
+  }
+  EXPECT_EQ(GetJson("/api/v1/stores/0/migrations/m")["attempts"].size(), 1U);
+}
+
 // A worker and a plan whose password is the canary; both fail, and report it everywhere.
 TEST_F(ServeLive, SecretsAreInNoResponseLogMetricTraceOrHistory) {
   const HttpServer collector([](const HttpServerRequest&) { return Answer(200, "{}"); });

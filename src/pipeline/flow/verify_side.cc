@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/json_scan.h"
+#include "core/log.h"
 #include "pipeline/flow/shards.h"
 #include "pipeline/flow/transform_chain.h"
 #include "pipeline/table/table_shape.h"
@@ -93,6 +94,10 @@ Status ReadSide(const VerifySide& side, const std::vector<Partition>& partitions
         visitor.Visit(SeenDocument{document.id, document.routing, ContentOf(document, contents),
                                    partition, document.position});
       }
+    }
+    if (partition.follows && read > before) {
+      Log(Level::kWarning, "documents changed while they were compared: they may count twice",
+          {{"collection", side.collection}, {"documents", read - before}});
     }
     MUSTER_TRY(visitor.Finished(count, read - before));
   }

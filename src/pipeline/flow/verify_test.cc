@@ -165,6 +165,33 @@ TEST_F(VerifyTest, AStopIsNoticedWithinAThousandDocuments) {
   }
 }
 
+// Its last partition has what was written since the others were listed.
+class Changing final : public SourceWrapper {
+ public:
+  using SourceWrapper::SourceWrapper;
+  Result<std::vector<Partition>> Partitions(const std::string& collection) override {
+    MUSTER_ASSIGN(std::vector<Partition> partitions, SourceWrapper::Partitions(collection));
+    partitions.back().follows = true;
+    return partitions;
+  }
+};
+
+TEST_F(VerifyTest, DocumentsThatChangeMeanwhileAreSaidToCountTwice) {
+  MemorySource source(10);
+  MemorySource target(7);
+  Fill(source, 0, 20);
+  Fill(target, 0, 20);
+  Changing changing(source);
+  for (const bool changes : {false, true}) {
+    pipeline::Source& side = changes ? static_cast<pipeline::Source&>(changing) : source;
+    ::testing::internal::CaptureStderr();
+    const auto report = VerifyCollection({side, "c"}, {target, "c"}, {}, nothing, {});
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(report) << report.error().ToString();
+    EXPECT_EQ(said.find("collection=c documents=10") != std::string::npos, changes) << said;
+  }
+}
+
 // Among these, some are added up together, in one of 4096 buckets.
 TEST_F(VerifyTest, DocumentsWhoseIdsAreExchangedAreChanged) {
   MemorySource source(10);

@@ -20,6 +20,7 @@ constexpr milliseconds kLongestRequest{60'000};
 // After this long without any document accepted, retrying will not help.
 constexpr std::chrono::minutes kHopeless{3};
 constexpr size_t kIdDigits = 32;
+constexpr const char* kResult = ",items.*.result";
 constexpr const char* kPlaces = ",items.*._index,items.*._seq_no,items.*._primary_term";
 // A single longer id makes the server reject the whole request.
 constexpr size_t kLongestIdBytes = 512;
@@ -104,7 +105,7 @@ void OpenSearchBulk::AppendAction(const Document& document, std::string& body) c
 Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent,
                              const std::string& answer, Round& round,
                              std::vector<Refused>& refused) {
-  const auto items = ReadBulkItems(answer, creates_);
+  const auto items = ReadBulkItems(answer, creates_ || HasPipeline());
   if (items && !*items) return {};
   if (!items || (*items)->size() != sent.size()) {
     return Error{Code::kUnknownOutcome,
@@ -121,6 +122,10 @@ Status OpenSearchBulk::Judge(const Batch& batch, const std::vector<size_t>& sent
 
 Status OpenSearchBulk::JudgeOne(const Document& about, size_t index, const BulkItem& said,
                                 Round& round, std::vector<Refused>& refused) {
+  if (said.status < 300 && said.is_dropped && !about.deleted) {
+    refused.push_back({index, "an ingest pipeline drops it", true});
+    return {};
+  }
   if (creates_ && said.status < 300) {
     created_.push_back({index, said.index, said.seq_no, said.primary_term});
     return {};
@@ -170,7 +175,8 @@ Result<OpenSearchBulk::Round> OpenSearchBulk::Send(const Batch& batch,
   net::OpenSearchCall call{.method = "POST",
                            .path = "/" + net::OpenSearchPath(index_) +
                                    "/_bulk?filter_path=errors,items.*.status,items.*.error" +
-                                   (creates_ ? kPlaces : ""),
+                                   (creates_ ? kPlaces : "") +
+                                   (creates_ || HasPipeline() ? kResult : ""),
                            .content_type = "application/x-ndjson",
                            .gzip = options_.gzip};
   if (!options_.ingest.empty()) call.path += "&pipeline=" + net::OpenSearchPath(options_.ingest);

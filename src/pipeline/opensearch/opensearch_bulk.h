@@ -79,6 +79,8 @@ class OpenSearchBulk {
                Round& round, std::vector<Refused>& refused);
   Status JudgeOne(const Document& about, size_t index, const BulkItem& said, Round& round,
                   std::vector<Refused>& refused);
+  // Whether documents go through a pipeline, which may drop them.
+  bool HasPipeline() const { return options_.ingest != "_none"; }
   int64_t VersionOf(const Document& document) const;
   void AppendAction(const Document& document, std::string& body) const;
 

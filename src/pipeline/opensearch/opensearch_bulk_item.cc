@@ -32,6 +32,8 @@ BulkItem ReadItem(ondemand::object fields) {
     const std::string_view name = field.unescaped_key();
     if (name == "status") {
       item.status = field.value().get_int64();
+    } else if (name == "result") {
+      item.is_dropped = std::string_view(field.value().get_string()) == "noop";
     } else if (name == "error") {
       ReadError(field.value().get_object(), item);
     } else if (name == "_index") {
@@ -47,13 +49,12 @@ BulkItem ReadItem(ondemand::object fields) {
 
 }  // namespace
 
-Result<std::optional<std::vector<BulkItem>>> ReadBulkItems(const std::string& answer,
-                                                           bool created) {
+Result<std::optional<std::vector<BulkItem>>> ReadBulkItems(const std::string& answer, bool all) {
   try {
     ondemand::parser parser;
     const simdjson::padded_string padded(answer);
     ondemand::document document = parser.iterate(padded);
-    if (!document["errors"].get_bool() && !created) return std::nullopt;
+    if (!document["errors"].get_bool() && !all) return std::nullopt;
     std::vector<BulkItem> items;
     for (ondemand::object one : document["items"].get_array()) {
       // {"index": {…}}, by the kind of write

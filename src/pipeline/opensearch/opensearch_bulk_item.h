@@ -12,16 +12,17 @@ namespace muster::pipeline {
 // What a cluster answers about one document of a bulk request.
 struct BulkItem {
   int64_t status = 0;
-  std::string type = {};  // of the error; empty: none
+  bool is_dropped = false;  // by an ingest pipeline: nothing was written
+  std::string type = {};    // of the error; empty: none
   std::string reason = {};
   std::string index = {};  // where it was created, with the number of that change
   int64_t seq_no = -1;
   int64_t primary_term = -1;
 };
 
-// The items of a response, in the order of the request. None: all were accepted; with `created`,
-// there are items also then. An error: it is unreadable.
-Result<std::optional<std::vector<BulkItem>>> ReadBulkItems(const std::string& answer, bool created);
+// The items of a response, in the order of the request. None: all were accepted; with `all`, there
+// are items also then. An error: it is unreadable.
+Result<std::optional<std::vector<BulkItem>>> ReadBulkItems(const std::string& answer, bool all);
 
 Error ErrorOf(const std::string& index, const BulkItem& item);
 

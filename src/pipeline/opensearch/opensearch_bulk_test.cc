@@ -61,7 +61,7 @@ class BulkTest : public ::testing::Test {
     fence.origin = "books/0/";
     fence.since_ms = since_ms_;
     fence.rank = 3;
-    return OpenSearchBulk(*client_, env_, pace_, "books", {}, fence).Write(batch, patience);
+    return OpenSearchBulk(*client_, env_, pace_, "books", options_, fence).Write(batch, patience);
   }
 
   static Batch Documents(const std::vector<std::pair<std::string, std::string>>& documents) {
@@ -85,6 +85,7 @@ class BulkTest : public ::testing::Test {
 
   HastyEnv env_;
   int64_t since_ms_ = 0;
+  OpenSearchBulkOptions options_;
   Pace pace_{env_};
   std::optional<HttpServer> server_;
   std::unique_ptr<net::OpenSearchClient> client_;
@@ -226,15 +227,40 @@ TEST_F(BulkTest, DocumentsAreResentAfterALostResponse) {
   EXPECT_EQ(sent[0].body, sent[1].body);
 }
 
-TEST_F(BulkTest, RetryAfterIsHonoured) {
+TEST_F(BulkTest, RetryAfterIsHonouredUpToAMinute) {
   std::atomic<int> requests = 0;
+  std::string retry_after = "20";
   Serve([&](const HttpServerRequest&) {
-    return ++requests == 1 ? Answer(429, "{}", {{"Retry-After", "20"}})
-                           : Answer(200, R"({"errors":false})");
+    return ++requests % 2 == 1 ? Answer(429, "{}", {{"Retry-After", retry_after}})
+                               : Answer(200, R"({"errors":false})");
   });
   ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
-  ASSERT_EQ(env_.pauses.size(), 1U);
+  retry_after = "86400";
+  ASSERT_TRUE(Write(Documents({{"a", "{}"}})));
+  ASSERT_EQ(env_.pauses.size(), 2U);
   EXPECT_GE(env_.pauses[0], 20s);
+  EXPECT_GE(env_.pauses[1], 60s);
+  EXPECT_LT(env_.pauses[1], 70s);
+}
+
+// It would count as written.
+TEST_F(BulkTest, ADocumentThatAPipelineDropsIsSkipped) {
+  Serve([](const HttpServerRequest& request) {
+    const bool asked = request.target.find("items.*.result") != std::string::npos;
+    EXPECT_EQ(asked, request.target.find("pipeline=_none") == std::string::npos);
+    return Answer(200, std::string(R"({"errors":false,"items":[{"index":{"status":201,)") +
+                           R"("result":"created"}},{"index":{"status":200,"result":"noop"}}]})");
+  });
+  for (const char* pipeline : {"clean", ""}) {
+    options_.ingest = pipeline;
+    const auto refused = Write(Documents({{"a", "{}"}, {"b", "{}"}}));
+    ASSERT_TRUE(refused) << refused.error().ToString();
+    ASSERT_EQ(refused->size(), 1U);
+    EXPECT_EQ(refused->front().index, 1U);
+    EXPECT_TRUE(refused->front().skipped);
+  }
+  options_.ingest = "_none";
+  EXPECT_TRUE(Write(Documents({{"a", "{}"}, {"b", "{}"}}))->empty());
 }
 
 TEST_F(BulkTest, PatienceLimitsRetries) {

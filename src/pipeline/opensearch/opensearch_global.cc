@@ -84,7 +84,7 @@ Result<Json> GlobalMetadataOf(net::OpenSearchClient& client, Env& env,
   MUSTER_TRY(collector.AddList("data_streams", "", "/_data_stream"));
   MUSTER_TRY(collector.AddMap("templates", "/_template"));
   MUSTER_TRY(collector.AddMap("pipelines", "/_ingest/pipeline"));
-  if (version.engine == "elasticsearch") {
+  if (version.engine == metadata::Engine::kElasticsearch) {
     MUSTER_TRY(collector.AddMap("policies", "/_ilm/policy"));
   }
   if (is_whole) collector.AddLeftOut();

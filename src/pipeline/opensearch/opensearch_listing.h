@@ -17,14 +17,17 @@ namespace muster::pipeline {
 // What a cluster has, as far as a source's pattern selects it. All arguments must outlive it.
 class OpenSearchListing {
  public:
-  OpenSearchListing(net::OpenSearchClient& client, Env& env, const IndexPattern& pattern)
-      : client_(client), env_(env), pattern_(pattern) {}
+  // `pruned`: as for RefusalOf.
+  OpenSearchListing(net::OpenSearchClient& client, Env& env, const IndexPattern& pattern,
+                    bool pruned)
+      : client_(client), env_(env), pattern_(pattern), pruned_(pruned) {}
 
   struct Listed {
     std::string name;
     Json metadata = Json::object();  // of a data stream: that of its newest backing index
     std::optional<Error> refusal = {};
     bool is_stream = false;
+    std::vector<std::string> backing = {};  // the indices of a data stream
   };
 
   // Indices by name, then data streams by name: a stream is created after the indices, to which its
@@ -35,14 +38,22 @@ class OpenSearchListing {
   Result<std::vector<LeftOut>> Unlisted();
 
  private:
-  Result<std::vector<Listed>> ListIndices(const Json& indices);
-  Result<std::vector<Listed>> ListStreams(const Json& indices);
+  // By name: open indices with their metadata, and closed ones; null: the user may not see these.
+  struct Indices {
+    Json open;
+    Json closed;
+  };
+
+  Result<Indices> AskForIndices();
+  std::vector<Listed> ListIndices(const Indices& indices) const;
+  Result<std::vector<Listed>> ListStreams(const Indices& indices);
   Listed ListedStream(const std::string& name, const std::vector<std::string>& backing,
-                      const Json& indices) const;
+                      const Indices& indices) const;
 
   net::OpenSearchClient& client_;
   Env& env_;
   const IndexPattern& pattern_;
+  const bool pruned_;
 };
 
 }  // namespace muster::pipeline

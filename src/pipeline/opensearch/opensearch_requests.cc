@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "core/backoff.h"
+#include "core/interrupt.h"
 #include "core/json_fields.h"
+#include "core/log.h"
 
 namespace muster::pipeline {
 namespace {
@@ -12,9 +14,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kTries = 8;
+constexpr int kWorthSaying = 3;  // failed tries; one or two of a busy cluster are nothing unusual
 constexpr Backoff::Pauses kPauses{.first = 200ms, .longest = 10s};
+constexpr std::chrono::nanoseconds kLook = 250ms;  // for an interrupt
 
 }  // namespace
+
+bool PauseOrStop(Env& env, std::chrono::nanoseconds duration, const std::stop_token& stop) {
+  for (auto left = duration; left > 0ns; left -= kLook) {
+    if (Interrupted() || !env.Sleep(std::min(left, kLook), stop)) return false;
+  }
+  return !Interrupted() && !stop.stop_requested();
+}
 
 Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
                                   const net::OpenSearchCall& call, const std::stop_token& stop) {
@@ -32,7 +43,12 @@ Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
       wait = std::max<std::chrono::nanoseconds>(wait, answer->retry_after.value_or(0ms));
     }
     if (error.code != Code::kUnavailable || attempt == kTries) return error;
-    if (!env.Sleep(wait, stop)) {
+    // A caller that watches this only sees a call that does not return.
+    if (attempt == kWorthSaying) {
+      Log(Level::kWarning, "waiting for a search cluster",
+          {{"tries", attempt}, {"error", error.ToString()}});
+    }
+    if (!PauseOrStop(env, wait, stop)) {
       return Error{Code::kCancelled, "stopped while waiting for " + client.Place()};
     }
   }

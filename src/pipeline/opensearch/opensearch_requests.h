@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
 
@@ -11,11 +12,15 @@
 namespace muster::pipeline {
 
 // Requests that only read. Each is repeated until it is answered: waits for a cluster that is busy
-// or restarting. kCancelled: stopped while waiting.
+// or restarting, for as long as it wants, up to a minute at a time. kCancelled: stopped while
+// waiting.
 Result<net::OpenSearchAnswer> Ask(net::OpenSearchClient& client, Env& env,
                                   const net::OpenSearchCall& call, const std::stop_token& stop);
 Result<Json> AskForJson(net::OpenSearchClient& client, Env& env, const net::OpenSearchCall& call,
                         const std::stop_token& stop = {});
+
+// Sleeps; false: stopped meanwhile, also by an interrupt (core/interrupt.h).
+bool PauseOrStop(Env& env, std::chrono::nanoseconds duration, const std::stop_token& stop);
 
 // What the cluster says of itself; null: the user may not see it.
 Result<Json> AboutCluster(net::OpenSearchClient& client, Env& env);

@@ -28,12 +28,18 @@ class StreamServer {
   std::map<std::string, std::string> goes_to;                         // document: index
   std::map<std::string, std::map<std::string, std::string>> content;  // index: document: body
 
-  void Write(const std::vector<std::string>& ids) {
+  std::string problem;  // with which lookups end
+
+  Result<std::vector<Refused>> TryToWrite(const std::vector<std::string>& ids) {
     Batch batch;
     for (const std::string& id : ids) {
       batch.Add({.id = id, .routing = {}, .body = "{\"n\":1}", .position = "9", .defect = {}});
     }
-    const auto refused = stream_.Write(bulk_, batch, {});
+    return stream_.Write(bulk_, batch, {.deadline = env_.MonoNow() + std::chrono::minutes(5)});
+  }
+
+  void Write(const std::vector<std::string>& ids) {
+    const auto refused = TryToWrite(ids);
     ASSERT_TRUE(refused) << refused.error().ToString();
     EXPECT_TRUE(refused->empty());
   }
@@ -67,6 +73,12 @@ class StreamServer {
     for (std::string action, text; std::getline(lines, action) && std::getline(lines, text);) {
       const std::string id = ParseJson(action, "action").value()["create"]["_id"];
       const std::string index = goes_to[id];
+      if (index.empty()) {
+        // What a cluster says of a document that a pipeline drops.
+        items.push_back(
+            Json{{"create", {{"status", 200}, {"_index", "logs"}, {"result", "noop"}}}});
+        continue;
+      }
       content[index][id] = text;
       items.push_back(Json{{"create",
                             {{"status", 201},
@@ -85,7 +97,8 @@ class StreamServer {
       const bool is_there =
           index != content.end() && index->second.contains(one["_id"].get<std::string>());
       Json found{{"found", is_there}};
-      if (is_there) {
+      if (!problem.empty()) found = Json{{"error", {{"type", problem}}}};
+      if (is_there && problem.empty()) {
         found["_seq_no"] = 1;
         found["_primary_term"] = 1;
         found["_source"] = Json{{"n", 1}};
@@ -133,6 +146,34 @@ TEST(OpenSearchStreamSettles, ADocumentThatAnOlderIndexHasIsDeletedAgain) {
   server.Write({"x"});
   EXPECT_EQ(server.content["logs-1"].size(), 1U);
   EXPECT_EQ(server.content["logs-2"].size(), 0U);
+}
+
+// Its item names no backing index, which would be looked for in vain.
+TEST(OpenSearchStreamSettles, ADocumentThatAPipelineDropsIsSkipped) {
+  StreamServer server;
+  server.indices = {"logs-1"};
+  server.goes_to = {{"x", "logs-1"}};
+  const auto refused = server.TryToWrite({"x", "dropped"});
+  ASSERT_TRUE(refused) << refused.error().ToString();
+  ASSERT_EQ(refused->size(), 1U);
+  EXPECT_EQ(refused->front().index, 1U);
+  EXPECT_TRUE(refused->front().skipped);
+  EXPECT_EQ(server.content["logs-1"].size(), 1U);
+}
+
+// A closed index is waited for: it may be opened again. A right is not.
+TEST(OpenSearchStreamSettles, AnIndexThatMayNotBeReadIsAPermissionThatIsMissing) {
+  for (const auto& [problem, code] : {std::pair{"security_exception", Code::kPermission},
+                                      std::pair{"index_closed_exception", Code::kUnavailable}}) {
+    StreamServer server;
+    server.indices = {"logs-1", "logs-2"};
+    server.goes_to = {{"x", "logs-2"}};
+    server.problem = problem;
+    const auto written = server.TryToWrite({"x"});
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, code) << written.error().ToString();
+    EXPECT_NE(written.error().message.find("index logs-1"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ Status OpenSearchShards::AwaitRefresh(const std::string& index, const Error& ref
                   .body = R"({"track_total_hits":false})",
                   .writes = false},
                  stop));
-  if (env_.Sleep(*interval + kLongestRefresh, stop)) return {};
+  if (PauseOrStop(env_, *interval + kLongestRefresh, stop)) return {};
   return Error{Code::kCancelled, "stopped while waiting for " + client_.Place()};
 }
 

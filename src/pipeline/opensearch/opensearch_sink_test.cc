@@ -165,6 +165,12 @@ TEST(OpenSearchSink, RefusesTargetsThatCannotBeWrittenTo) {
   says(R"("books":{"aliases":{},"data_stream":"logs"})", "part of data stream 'logs'");
   says(R"("books":{"mappings":{"_meta":{")" + std::string(net::kOpenSearchStoreMark) + R"(":1}}})",
        "Muster store");
+  const auto backing = [](const std::string& name, const std::string& closed_too) {
+    return Index(name, "{}", closed_too).replace(name.size() + 3, 1, R"({"data_stream":"books",)");
+  };
+  EXPECT_EQ(RefusalWhen("{" + backing(".ds-1", "") + "," + backing(".ds-2", "") + "}"), "");
+  says(backing(".ds-1", "") + "," + backing(".ds-2", closed),
+       "'.ds-2' of data stream 'books' is closed");
 }
 
 TEST(OpenSearchSink, WarnsOfAnIndexThatChangesDocumentsOfASourcesIndex) {

@@ -29,11 +29,12 @@ constexpr int64_t kDefaultPageBytes = 4 * 1024 * 1024;
 class OpenSearchSource : public Source {
  public:
   OpenSearchSource(net::OpenSearchEndpoint endpoint, Env& env, std::string pattern,
-                   int64_t page_bytes)
+                   int64_t page_bytes, bool pruned)
       : client_(std::move(endpoint), env),
         env_(env),
         pattern_(std::move(pattern)),
-        page_bytes_(page_bytes) {}
+        page_bytes_(page_bytes),
+        pruned_(pruned) {}
 
   bool KeepsTypes() const override { return true; }
   bool KeepsRouting() const override { return true; }
@@ -65,9 +66,7 @@ class OpenSearchSource : public Source {
     return collections;
   }
 
-  Result<std::vector<LeftOut>> Unlisted() override {
-    return OpenSearchListing(client_, env_, pattern_).Unlisted();
-  }
+  Result<std::vector<LeftOut>> Unlisted() override { return Listing().Unlisted(); }
 
   // A URL with an index, or an alias of one, names the target of all collections. What an alias
   // hides was written nevertheless.
@@ -104,7 +103,8 @@ class OpenSearchSource : public Source {
     // First: if the index is re-created from now on, its readers notice.
     MUSTER_ASSIGN(const IndexState state, shards_.Describe(collection));
     std::vector<Partition> partitions;
-    if (state.is_index) {
+    MUSTER_ASSIGN(const bool is_index, IsIndex(collection, state));
+    if (is_index) {
       MUSTER_TRY(AddPartitions(collection, state, partitions));
       return partitions;
     }
@@ -128,16 +128,11 @@ class OpenSearchSource : public Source {
   Result<std::optional<int64_t>> CountAgain(const std::vector<Partition>& partitions) override {
     if (partitions.empty()) return std::nullopt;
     const std::string& collection = partitions.front().collection;
-    std::map<std::string, std::vector<Partition>> by_index;
+    ByIndex by_index;
     for (const Partition& one : partitions) by_index[IndexOf(one)].push_back(one);
     if (IndexOf(partitions.front()) != collection) {
-      MUSTER_ASSIGN(const std::vector<std::string> now, BackingIndices(collection));
-      if (!std::all_of(now.begin(), now.end(),
-                       [&](const std::string& index) { return by_index.contains(index); })) {
-        Log(Level::kWarning, "a data stream has had a rollover: its newest documents are not read",
-            {{"data_stream", collection}});
-        return std::nullopt;
-      }
+      MUSTER_ASSIGN(const bool is_same, IsStillOf(collection, by_index));
+      if (!is_same) return std::nullopt;
     }
     int64_t all = 0;
     for (const auto& [index, ones] : by_index) {
@@ -151,13 +146,14 @@ class OpenSearchSource : public Source {
   Result<std::unique_ptr<Reader>> Read(const Partition& partition, const std::string& position,
                                        std::stop_token stop) override {
     const std::string index = IndexOf(partition);
-    MUSTER_ASSIGN(const IndexState state, shards_.CheckUuid(index, partition.mark, stop));
+    const auto state = shards_.CheckUuid(index, partition.mark, stop);
+    if (!state) return IsGone(partition.collection, index, state.error());
     const ShardPlace place{.index = index,
                            .uuid = partition.mark,
                            .shard = index == partition.collection
                                         ? partition.shard
                                         : partition.shard % kShardsPerIndex,
-                           .is_frozen = state.is_frozen};
+                           .is_frozen = state->is_frozen};
     if (partition.part == kById) {
       MUSTER_ASSIGN(const std::string field, IdField(index, stop));
       return NewIdReader(client_, env_, place, field, position, std::move(stop));
@@ -195,7 +191,15 @@ class OpenSearchSource : public Source {
     return is_backing ? partition.part : partition.collection;
   }
 
-  Result<std::vector<Listed>> List() { return OpenSearchListing(client_, env_, pattern_).List(); }
+  OpenSearchListing Listing() { return {client_, env_, pattern_, pruned_}; }
+  Result<std::vector<Listed>> List() { return Listing().List(); }
+
+  // Settings say it, to a user who may see them.
+  Result<bool> IsIndex(const std::string& collection, const IndexState& state) {
+    if (!state.is_index || !state.uuid.empty()) return state.is_index;
+    MUSTER_ASSIGN(const DataStreams streams, AskForDataStreams(client_, env_, collection));
+    return !streams.contains(collection);
+  }
 
   // Of a data stream, the oldest first.
   Result<std::vector<std::string>> BackingIndices(const std::string& stream) {
@@ -204,6 +208,42 @@ class OpenSearchSource : public Source {
     if (found != streams.end()) return found->second.indices;
     return Error{Code::kNotFound, Place() + " does not show data stream '" + stream + "'",
                  "the user needs the right to see it (GET /_data_stream/" + stream + ")"};
+  }
+
+  using ByIndex = std::map<std::string, std::vector<Partition>>;
+
+  // Whether a data stream has the indices that were read. Says what is different.
+  Result<bool> IsStillOf(const std::string& stream, const ByIndex& read) {
+    MUSTER_ASSIGN(const std::vector<std::string> now, BackingIndices(stream));
+    bool is_same = true;
+    if (!std::all_of(now.begin(), now.end(),
+                     [&](const std::string& index) { return read.contains(index); })) {
+      Log(Level::kWarning, "a data stream has had a rollover: its newest documents are not read",
+          {{"data_stream", stream}});
+      is_same = false;
+    }
+    for (const auto& [index, partitions] : read) {
+      if (std::find(now.begin(), now.end(), index) != now.end()) {
+        MUSTER_TRY(shards_.CheckUuid(index, partitions.front().mark));
+        continue;
+      }
+      Log(Level::kWarning,
+          "an index of a data stream was deleted after it was read: its documents are not counted "
+          "again",
+          {{"data_stream", stream}, {"index", index}});
+      is_same = false;
+    }
+    return is_same;
+  }
+
+  // What retention deletes before it was read.
+  Error IsGone(const std::string& collection, const std::string& index, const Error& error) const {
+    if (error.code != Code::kNotFound || index == collection) return error;
+    return Error{Code::kNotFound,
+                 Place() + ": index " + index + " of data stream " + collection +
+                     " was deleted before all of it was read",
+                 "what is not in the target cannot be migrated any more. To migrate the stream's "
+                 "other indices, start over ('muster work reset' for a run of workers)"};
   }
 
   Error HasNoNumbers(const std::string& stream, const std::string& index) const {
@@ -272,10 +312,18 @@ class OpenSearchSource : public Source {
       const auto shard =
           shards.find(is_backing ? partition.shard % kShardsPerIndex : partition.shard);
       MUSTER_ASSIGN(const int64_t begin, SeqNoOf(partition.begin, 0));
-      if (shard == shards.end() || shard->second.last + 1 != begin) return std::nullopt;
+      if (shard == shards.end() || shard->second.last + 1 != begin) return HasChanged(index);
     }
-    if (partitions.front().part == kById && by_id != counted.documents) return std::nullopt;
+    if (partitions.front().part == kById && by_id != counted.documents) return HasChanged(index);
     return counted.documents;
+  }
+
+  // No count can be expected of what was read.
+  static std::optional<int64_t> HasChanged(const std::string& index) {
+    Log(Level::kWarning,
+        "the index has changed since it was read: its own count is not compared with what was read",
+        {{"index", index}});
+    return std::nullopt;
   }
 
   std::string Place() const { return client_.Place(); }
@@ -314,13 +362,14 @@ class OpenSearchSource : public Source {
   OpenSearchShards shards_{client_, env_};
   const IndexPattern pattern_;
   const int64_t page_bytes_;
+  const bool pruned_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
   MUSTER_ASSIGN(net::OpenSearchEndpoint endpoint,
-                net::OpenSearchEndpoint::FromUrl(url, {"page_bytes"}));
+                net::OpenSearchEndpoint::FromUrl(url, {"page_bytes", "pruned_source"}));
   int64_t page_bytes = kDefaultPageBytes;
   if (const auto text = url.Param("page_bytes")) {
     const char* const end = text->data() + text->size();
@@ -330,9 +379,13 @@ Result<std::unique_ptr<Source>> OpenOpenSearchSource(const Url& url, Env& env) {
       return Error{Code::kInvalid, "page_bytes=" + *text + " is not a number of bytes"};
     }
   }
+  const std::string pruned = url.Param("pruned_source").value_or("false");
+  if (pruned != "true" && pruned != "false") {
+    return Error{Code::kInvalid, "pruned_source=" + pruned + " is neither true nor false"};
+  }
   std::string pattern = url.path.size() > 1 ? url.path.substr(1) : "";
   return std::make_unique<OpenSearchSource>(std::move(endpoint), env, std::move(pattern),
-                                            page_bytes);
+                                            page_bytes, pruned == "true");
 }
 
 }  // namespace muster::pipeline

@@ -30,6 +30,7 @@ class OldServer {
 
   int broken_shards = 0;
   int hidden = 0;  // this many documents are counted but not found
+  int added = 0;   // documents that are counted, since partitions were made
   int shards = 1;
   int counting = 1;     // shards that respond to a count
   bool started = true;  // whether the stats list the first shard
@@ -67,7 +68,7 @@ class OldServer {
     }
     if (path == "/old" || path == "/old/_refresh") return Answer(200, R"({"old":{"mappings":{}}})");
     if (path == "/old/_count") {
-      return Answer(200, R"({"count":)" + std::to_string(kDocuments) +
+      return Answer(200, R"({"count":)" + std::to_string(kDocuments + added) +
                              R"(,"_shards":{"failed":0,"total":)" + std::to_string(shards) +
                              R"(,"successful":)" + std::to_string(counting) + "}}");
     }
@@ -166,6 +167,18 @@ TEST(OldElasticsearch, DifferenceToTheServersCountIsReported) {
   EXPECT_EQ(checked.error().code, Code::kCorrupt);
   EXPECT_NE(checked.error().message.find("counts 1234 documents, but 1230"), std::string::npos)
       << checked.error().message;
+}
+
+// It is neither blamed nor taken for complete without a word.
+TEST(OldElasticsearch, AnIndexThatHasGrownIsNotCompared) {
+  OldServer server;
+  const auto source = Open(server);
+  const auto partitions = source->Partitions("old").value();
+  server.added = 3;
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(CheckCount(*source, "old", partitions, [] { return OldServer::kDocuments; }));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("the index has changed since it was read"), std::string::npos) << log;
 }
 
 TEST(OldElasticsearch, PartialResultIsAnError) {
@@ -336,6 +349,27 @@ TEST(OpenSearchListing, IndexWithSeveralTypesIsRefused) {
   EXPECT_NE(why.find("index two has documents of the types a, b"), std::string::npos) << why;
 }
 
+// Nothing else would say that fields, or all of a document, are lost.
+TEST(OpenSearchListing, IndexThatKeepsLessThanItsDocumentsIsRefused) {
+  Listing cluster(R"({"all":{"mappings":{"_source":{"excludes":[]},"properties":{}}},)"
+                  R"("none":{"mappings":{"_source":{"enabled":false}}},)"
+                  R"("some":{"mappings":{"_source":{"excludes":["vector"]}}},)"
+                  R"("typed":{"mappings":{"doc":{"_source":{"includes":["a*"]}}}}})",
+                  "{}");
+  for (const bool pruned : {false, true}) {
+    const auto collections = cluster.Of(pruned ? "?pruned_source=true" : "");
+    ASSERT_EQ(collections.size(), 4U);
+    EXPECT_EQ(Listing::WhyNot(collections[0]), "");
+    const std::string why = Listing::WhyNot(collections[1]);
+    EXPECT_NE(why.find("index none: its mapping keeps no _source"), std::string::npos) << why;
+    for (const size_t i : {2, 3}) {
+      const std::string pruning = Listing::WhyNot(collections[i]);
+      EXPECT_EQ(pruning.find("leaves fields out of _source") == std::string::npos, pruned)
+          << pruning;
+    }
+  }
+}
+
 TEST(OpenSearchListing, MetadataThatTheUserMayNotReadIsNamed) {
   HttpServer server([](const HttpServerRequest& request) {
     if (request.target == "/") {
@@ -396,6 +430,20 @@ TEST(OpenSearchListing, DataStreamWithAClosedIndexIsRefused) {
   const std::string why = Listing::WhyNot(collections[0]);
   EXPECT_NE(why.find(".ds-logs-1 is closed"), std::string::npos) << why;
   EXPECT_NE(why.find("part of data stream logs"), std::string::npos) << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
+}
+
+// A rollover between two requests, or an index that the user may not see.
+TEST(OpenSearchListing, DataStreamWithAnIndexThatIsNotShownIsNotTakenForClosed) {
+  Listing cluster(R"({".ds-logs-1":{"data_stream":"logs"}})", R"({".ds-logs-1":{}})");
+  cluster.streams = R"({"data_streams":[{"name":"logs","indices":[{"index_name":".ds-logs-1"},)"
+                    R"({"index_name":".ds-logs-2"}]}]})";
+  const auto collections = cluster.Of("");
+  ASSERT_EQ(collections.size(), 1U);
+  const std::string why = Listing::WhyNot(collections[0]);
+  EXPECT_NE(why.find(".ds-logs-2 is shown neither as open nor as closed"), std::string::npos)
+      << why;
+  EXPECT_NE(why.find("--exclude logs"), std::string::npos) << why;
 }
 
 TEST(DataStreams, ShardsKeepTheirNumbersWhenOlderIndicesAreGone) {
@@ -437,14 +485,18 @@ TEST(OpenSearchListing, WhatIsNotListedHasAReason) {
   Listing cluster(R"({"a":{},".ds-logs-1":{"data_stream":"logs"},".tasks":{}})", R"({"shut":{}})");
   cluster.all = R"({"a":{"settings":{"index":{"uuid":"1"}}},".tasks":{},"shut":{},)"
                 R"(".ds-logs-1":{"data_stream":"logs"},".ds-.own-1":{"data_stream":".own"},)"
+                R"(".ds-own-1":{"data_stream":"own"},".ds-own-2":{"data_stream":"own"},)"
+                R"(".fs-logs-1":{"data_stream":"logs"},)"
                 R"("secret":{"settings":{"index":{"hidden":"true"}}}})";
   std::string all;
   for (const auto& [name, reason] : cluster.Unlisted("")) {
     all += name + ": " + reason.substr(0, reason.find(':')) + "; ";
   }
   EXPECT_EQ(all,
-            ".ds-.own-1: the name begins with a dot; .tasks: the name begins with a dot; "
-            "secret: hidden; ");
+            ".fs-logs-1: of a data stream's failure store; .own: the name begins with a dot; "
+            ".tasks: the name begins with a dot; own: a data stream that is hidden, or behind an "
+            "alias; secret: hidden; ")
+      << "data streams by their own names";
 }
 
 }  // namespace

@@ -204,18 +204,23 @@ Result<OpenSearchStream::Copies> OpenSearchStream::LookUp(const OpenSearchBulk& 
     }
     for (size_t i = begin; i < end; ++i) {
       Found& one = found[i - begin];
-      if (!one.problem.empty()) {
-        return Error{Code::kUnavailable,
-                     client_.Place() + ": index " + indices_[asked[i].second] +
-                         " does not say whether it has a document: " + one.problem,
-                     "all backing indices of a data stream that is written to must be open"};
-      }
+      if (!one.problem.empty()) return NotSaid(indices_[asked[i].second], one.problem);
       if (!one.found) continue;
       copies[asked[i].first].push_back(
           {asked[i].second, one.seq_no, one.primary_term, std::move(one.body)});
     }
   }
   return copies;
+}
+
+Error OpenSearchStream::NotSaid(const std::string& index, const std::string& problem) const {
+  const bool is_denied = problem.find("security_exception") != std::string::npos;
+  return Error{
+      is_denied ? Code::kPermission : Code::kUnavailable,
+      client_.Place() + ": index " + index + " does not say whether it has a document: " + problem,
+      is_denied ? "a user who writes to a data stream needs the right to read all of its indices "
+                  "(indices:data/read/mget)"
+                : "all backing indices of a data stream that is written to must be open"};
 }
 
 // Only if it is still what was seen: otherwise it is left alone.

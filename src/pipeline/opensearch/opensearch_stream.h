@@ -53,6 +53,8 @@ class OpenSearchStream {
   // Looks documents up in the indices that are older than `ages` says.
   Result<Copies> LookUp(const OpenSearchBulk& bulk, const Batch& batch,
                         const std::map<size_t, size_t>& ages, const Patience& patience);
+  // Why it is unknown whether an index has a document.
+  Error NotSaid(const std::string& index, const std::string& problem) const;
   Status Delete(const std::string& index, const std::string& id, const Document& document,
                 int64_t seq_no, int64_t primary_term, const Patience& patience);
   Result<net::OpenSearchAnswer> Send(net::OpenSearchCall call, const Patience& patience);

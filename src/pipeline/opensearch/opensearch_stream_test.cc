@@ -165,6 +165,34 @@ TEST_F(DataStreamPipeline, PartitionsAreThoseOfItsIndices) {
   EXPECT_EQ(source->CountAgain(partitions).value(), std::nullopt) << "its documents were not read";
 }
 
+// As retention does. What was read of it is not lost.
+TEST_F(DataStreamPipeline, AnIndexThatIsDeletedAfterItWasReadIsNotCountedAgain) {
+  Add(0, 10);
+  Rollover();
+  Add(10, 20);
+  const auto source = OpenSource(name_);
+  const auto partitions = source->Partitions(name_).value();
+  const Partition& oldest = partitions.front();
+  server_->Call("DELETE", "/" + oldest.part);
+  const auto counted = source->CountAgain(partitions);
+  ASSERT_TRUE(counted) << counted.error().ToString();
+  EXPECT_EQ(*counted, std::nullopt);
+  // Another stream of the same name.
+  Partition other = partitions.back();
+  other.mark = "other";
+  const auto recreated = source->CountAgain({oldest, other});
+  ASSERT_FALSE(recreated);
+  EXPECT_EQ(recreated.error().code, Code::kCorrupt) << recreated.error().ToString();
+  // Before it was read, its documents are missing.
+  const auto reader = source->Read(oldest, "", {});
+  ASSERT_FALSE(reader);
+  EXPECT_EQ(reader.error().code, Code::kNotFound);
+  EXPECT_NE(reader.error().message.find("index " + oldest.part + " of data stream " + name_ +
+                                        " was deleted before"),
+            std::string::npos)
+      << reader.error().message;
+}
+
 TEST_F(DataStreamPipeline, WhatIsWrittenAgainAfterARolloverIsThereOnce) {
   EXPECT_TRUE(Write(Documents(0, 30)).empty());
   EXPECT_EQ(Count(), 30);

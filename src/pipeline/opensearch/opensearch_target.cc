@@ -12,15 +12,19 @@ Error Refuse(const std::string& message, const std::string& hint) {
   return Error{Code::kInvalid, message, hint};
 }
 
+// Set while an index is closed, from Elasticsearch 7.2 on.
+bool IsClosed(const Json& index) {
+  const Json& settings = MemberIn(MemberIn(index, "settings"), "index");
+  return TextIn(settings, "verified_before_close") == "true";
+}
+
 // Why documents cannot be written to this index; none: they can. `what` names it as the user did.
 std::optional<Error> RefusalOf(const std::string& what, const Json& index) {
   if (IsOurStore(index)) {
     return Refuse(what + " is a Muster store: documents are never written to it",
                   "name another index in the sink's URL, or rename the collection (rename_index)");
   }
-  const Json& settings = MemberIn(MemberIn(index, "settings"), "index");
-  // Set while an index is closed, from Elasticsearch 7.2 on.
-  if (TextIn(settings, "verified_before_close") == "true") {
+  if (IsClosed(index)) {
     return Refuse(what + " is closed and cannot be written to",
                   "open it first (POST /INDEX/_open), or name another index");
   }
@@ -67,13 +71,23 @@ bool IsOurStore(const Json& index) {
 OpenSearchTarget OpenSearchTarget::In(const Json& response, const std::string& name) {
   if (!response.is_object()) return {};
   std::vector<Behind> behind;
+  bool is_stream = false;
   for (const auto& [index, about] : response.items()) {
     if (const std::string stream = TextIn(about, "data_stream"); !stream.empty()) {
-      // Its indices have uuids; which of them there are changes.
-      if (stream == name) return {.index = name, .uuid = "data stream " + name, .is_stream = true};
-      return {.refusal = Refuse("'" + name + "' is part of data stream '" + stream +
-                                    "', which is written to by that name only",
-                                "name the data stream, or another index")};
+      if (stream != name) {
+        return {.refusal = Refuse("'" + name + "' is part of data stream '" + stream +
+                                      "', which is written to by that name only",
+                                  "name the data stream, or another index")};
+      }
+      // Documents are looked up in all of them.
+      if (IsClosed(about)) {
+        return {.refusal = Refuse("index '" + index + "' of data stream '" + stream + "' is closed",
+                                  "open it first (POST /" + index +
+                                      "/_open): what is written to "
+                                      "the stream is compared with all of its indices")};
+      }
+      is_stream = true;
+      continue;
     }
     if (index == name) return Chosen("index '" + name + "'", name, about);
     const Json& options = MemberIn(MemberIn(about, "aliases"), name);
@@ -82,6 +96,8 @@ OpenSearchTarget OpenSearchTarget::In(const Json& response, const std::string& n
     behind.push_back(
         {index, about, writes.is_boolean() ? std::optional(writes.get<bool>()) : std::nullopt});
   }
+  // Its indices have uuids; which of them there are changes.
+  if (is_stream) return {.index = name, .uuid = "data stream " + name, .is_stream = true};
   return behind.empty() ? OpenSearchTarget{} : BehindAlias(name, behind);
 }
 

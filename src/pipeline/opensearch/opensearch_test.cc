@@ -337,6 +337,25 @@ TEST_F(OpenSearchPipeline, MergedCollectionsWithTheSameIdsAreNoticed) {
       << mixed.error().message;
 }
 
+TEST_F(OpenSearchPipeline, AnAliasAndItsIndexAreOneTarget) {
+  server_->Call("PUT", "/" + index_, R"({"aliases":{")" + index_ + R"(-alias":{}}})");
+  MemorySource source{30};
+  source.Add(index_, {.id = "1", .body = "{}"});
+  source.Add(index_ + "-alias", {.id = "1", .body = "{}"});
+  const auto sink = OpenSink("");
+  const auto plan = ParseTransforms("", "").value();
+  testing::NoDeadLetters letters;
+  Throttle throttle(RealEnv());
+  Pipeline pipeline{RealEnv(), source, *plan, *sink, letters, throttle};
+  work::MigrationObserver nothing;
+  const auto refused = work::MigrateAll(pipeline, {}, nothing, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kConflict);
+  EXPECT_NE(refused.error().message.find("another name of the same table or index"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 TEST_F(OpenSearchPipeline, MappingsSettingsAliasesAndTemplatesAreCarriedOver) {
   const std::string alias = index_ + "-alias";
   server_->Call("PUT", "/" + index_, R"({

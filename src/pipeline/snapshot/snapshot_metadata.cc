@@ -1,10 +1,10 @@
 #include "pipeline/snapshot/snapshot_metadata.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "core/json_fields.h"
 #include "metadata/metadata.h"
-#include "net/opensearch.h"
 
 namespace muster::pipeline {
 
@@ -58,29 +58,12 @@ Json MetadataOf(const Snapshot& snapshot, const SnapshotIndex& index,
   return metadata;
 }
 
-bool IsOurStore(const SnapshotIndex& index) {
-  for (const Json& mapping : index.mappings) {
-    if (!mapping.is_object()) continue;
-    for (const auto& [type, fields] : mapping.items()) {
-      const Json& meta = MemberIn(fields, "_meta");
-      if (meta.is_object() && meta.contains(net::kOpenSearchStoreMark)) return true;
-    }
-  }
-  return false;
-}
-
 KeptSource KeptSourceOf(const SnapshotIndex& index) {
   KeptSource kept = KeptSource::kAll;
   for (const Json& mapping : index.mappings) {
     if (!mapping.is_object()) continue;
     for (const auto& [type, fields] : mapping.items()) {
-      const Json& source = MemberIn(fields, "_source");
-      const Json& enabled = MemberIn(source, "enabled");
-      if (enabled == false || enabled == "false") return KeptSource::kNothing;
-      for (const char* list : {"includes", "excludes"}) {
-        const Json& names = MemberIn(source, list);
-        if (names.is_string() || (names.is_array() && !names.empty())) kept = KeptSource::kPruned;
-      }
+      kept = std::max(kept, KeptSourceIn(fields));
     }
   }
   return kept;

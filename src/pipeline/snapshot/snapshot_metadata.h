@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "lucene/lucene.h"
+#include "pipeline/flow/kept_source.h"
 #include "pipeline/snapshot/snapshot_reader.h"
 
 namespace muster::pipeline {
@@ -25,11 +26,7 @@ Json MetadataOf(const lucene::Snapshot& snapshot, const lucene::SnapshotIndex& i
 // Metadata outside of indices as Source::GlobalMetadata has it, of what the snapshot says.
 Json GlobalMetadataOf(const lucene::Snapshot& snapshot, const Json& global);
 
-// Whether an index holds the records of a Muster store, by its mapping.
-bool IsOurStore(const lucene::SnapshotIndex& index);
-
-// What an index keeps of the documents it was sent, by its mapping.
-enum class KeptSource { kAll, kPruned, kNothing };
+// By the mappings of all its types.
 KeptSource KeptSourceOf(const lucene::SnapshotIndex& index);
 
 }  // namespace muster::pipeline

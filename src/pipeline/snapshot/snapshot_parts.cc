@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "net/opensearch.h"
 #include "pipeline/flow/left_out.h"
 #include "pipeline/snapshot/snapshot_metadata.h"
 
@@ -12,7 +13,7 @@ using lucene::Snapshot;
 using lucene::SnapshotState;
 
 std::string WhyLeftOut(const lucene::SnapshotIndex& index, bool named) {
-  if (IsOurStore(index)) return kLeftOutAsStore;
+  if (index.HasMeta(net::kOpenSearchStoreMark)) return kLeftOutAsStore;
   if (named) return "";
   if (index.name.starts_with('.')) return kLeftOutForDot;
   return index.IsHidden() ? kLeftOutIfHidden : "";

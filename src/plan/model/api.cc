@@ -55,8 +55,9 @@ std::vector<std::string> CheckPlanFile(const std::string& path, const PlanOption
   return ReadPlan(path, options.variables).problems;
 }
 
-Result<std::string> CheckPlanSecrets(const std::string& path, const PlanOptions& options,
-                                     const std::map<std::string, std::string>& inputs) {
+Result<std::string> CheckPlanSecrets(const std::string& path,
+                                     const std::map<std::string, std::string>& inputs,
+                                     const PlanOptions& options) {
   MUSTER_ASSIGN(const Plan plan, LoadPlan(path, options));
   MUSTER_ASSIGN(const Profile* const profile, plan.FindProfile(options.profile));
   if (profile->kind != ProfileKind::kLocal) return "";

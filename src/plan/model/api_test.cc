@@ -57,8 +57,9 @@ ranks: [{rank: 1, extract: [A], transform: [load]}]
 )");
   ASSERT_TRUE(CheckPlanFile(path).empty()) << CheckPlanFile(path).front();
   const auto check = [&](const std::string& tenant, const std::string& profile = "here") {
-    return CheckPlanSecrets(path, {.profile = profile},
-                            {{"tenantId", tenant}, {"environment", "dev"}, {"migrationId", "m"}});
+    return CheckPlanSecrets(path,
+                            {{"tenantId", tenant}, {"environment", "dev"}, {"migrationId", "m"}},
+                            {.profile = profile});
   };
   unsetenv("MUSTER_TEST_PW");
   const auto missing = check("t1");

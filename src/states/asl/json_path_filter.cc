@@ -1,6 +1,7 @@
 #include "states/asl/json_path_filter.h"
 
 #include <algorithm>
+#include <compare>
 
 #include "core/json_equal.h"
 
@@ -27,10 +28,10 @@ bool Ordered(const std::string& op, const Json& left, const Json& right) {
       (left.is_number() && right.is_number()) || (left.is_string() && right.is_string());
   if (!both) return false;
   const std::partial_ordering order = left <=> right;
-  if (op == "<") return order < 0;
-  if (op == "<=") return order <= 0;
-  if (op == ">") return order > 0;
-  return order >= 0;
+  if (op == "<") return std::is_lt(order);
+  if (op == "<=") return std::is_lteq(order);
+  if (op == ">") return std::is_gt(order);
+  return std::is_gteq(order);
 }
 
 bool Compare(const FilterNode& node, const Json& item, const Json& root) {

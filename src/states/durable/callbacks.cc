@@ -83,13 +83,10 @@ Status Wake(store::Store& store, const std::string& key, const std::string& toke
 }  // namespace
 
 Status AnswerCallback(store::Store& store, const std::string& token, const CallbackAnswer& answer) {
-  // The version stands last: an answer that is repeated is compared as text.
-  Json body = kAnswerTable.Members(answer);
-  body[kVersionField] = kCallbackFormat.version;
   MUSTER_ASSIGN(const std::string key, KeyOfToken(token));
   MUSTER_TRY(CheckWaits(store, key, token));
   const store::Record record{
-      .kind = kCallbackKind, .queue = "none", .key = token, .body = ToJsonText(body)};
+      .kind = kCallbackKind, .queue = "none", .key = token, .body = kAnswerTable.ToText(answer)};
   const auto create =
       [&](std::optional<store::Record> stored) -> Result<std::optional<store::Change>> {
     if (!stored) return store::Change::Put(record, store::Due::Never());

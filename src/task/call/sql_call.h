@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/json.h"
+#include "core/number.h"
 #include "core/record_version.h"
 #include "muster/env.h"
 #include "muster/result.h"
@@ -36,6 +37,13 @@ Result<Json> QueryPostgres(const SqlCall& call);
 inline LoadFence FenceOf(const SqlCall& call) {
   const std::string all_tries = CallOfToken(call.token);
   return {.task = all_tries, .run = "muster:sql", .call = all_tries};
+}
+
+// What a fence keeps of a statement that was committed: the number of rows changed.
+inline Result<int64_t> ChangedIn(const std::string& result) {
+  const auto changed = ParseNumber<int64_t>(result);
+  if (changed) return *changed;
+  return Error{Code::kCorrupt, "the result of the call in muster_transform is not a number"};
 }
 
 // The number of rows changed. Executed once, however often the call is tried: a later try returns

@@ -17,8 +17,8 @@ namespace muster::task {
 // {"RowCount": N}, the number of rows changed.
 //
 // Execute takes effect once per token: the same transaction writes the token into the database's
-// table muster_task, and a repeat returns the first answer. A LoadFence extends that to all tries of
-// a call: one returns what an earlier one has committed, and a session that a later try has
+// table muster_task, and a repeat returns the first answer. A LoadFence extends that to all tries
+// of a call: one returns what an earlier one has committed, and a session that a later try has
 // overtaken cannot commit (Sql.LeaseLost). After a commit of unknown outcome the fence is taken
 // again, so that what the server is still at has either happened or never will.
 //

@@ -1,6 +1,5 @@
 #include <optional>
 
-#include "core/number.h"
 #include "sql/postgres.h"
 #include "sql/table_format.h"
 #include "task/call/sql_call.h"
@@ -72,12 +71,6 @@ Status MakeTable(sql::PgConnection& connection) {
   // A concurrent caller created it.
   if (!made && made.error().code != Code::kConflict) return std::move(made).error();
   return {};
-}
-
-Result<int64_t> ChangedIn(const std::string& result) {
-  const auto changed = ParseNumber<int64_t>(result);
-  if (changed) return *changed;
-  return Error{Code::kCorrupt, "the result of the call in muster_transform is not a number"};
 }
 
 }  // namespace

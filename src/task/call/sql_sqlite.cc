@@ -1,7 +1,6 @@
 #include <optional>
 
 #include "core/base64.h"
-#include "core/number.h"
 #include "sql/sqlite.h"
 #include "sql/table_format.h"
 #include "task/call/sql_call.h"
@@ -66,12 +65,6 @@ Result<std::optional<int64_t>> Earlier(sql::SqliteDb& db, const std::string& tok
   MUSTER_ASSIGN(const bool found, find.Step());
   if (!found) return std::optional<int64_t>();
   return std::optional<int64_t>(find.Int(0));
-}
-
-Result<int64_t> ChangedIn(const std::string& result) {
-  const auto changed = ParseNumber<int64_t>(result);
-  if (changed) return *changed;
-  return Error{Code::kCorrupt, "the result of the call in muster_transform is not a number"};
 }
 
 Result<int64_t> ExecuteOnce(sql::SqliteDb& db, const SqlCall& call, SqliteFence& fence) {

@@ -152,7 +152,8 @@ void AdaptMetadata(std::string_view bytes) {
   if (!body) return;
   for (const auto& [kind, name] : metadata::kKinds.table) {
     const metadata::Object object{kind, "a", *body};
-    const metadata::Versions versions{{"elasticsearch", 2, 4}, {"opensearch", 2, 19}};
+    const metadata::Versions versions{{metadata::Engine::kElasticsearch, 2, 4},
+                                      {metadata::Engine::kOpenSearch, 2, 19}};
     const metadata::Verdict verdict = rules->Apply(object, versions, {.shards = 2});
     static_cast<void>(metadata::Compare(kind, verdict.body, *body));
   }
