@@ -1,5 +1,8 @@
 #include "lucene/document.h"
 
+#include <array>
+#include <bit>
+
 #include "core/utf8.h"
 #include "lucene/base64.h"
 #include "lucene/byte_reader.h"
@@ -13,7 +16,51 @@ constexpr uint8_t kEscapedId = 0xFD;
 
 enum Type : uint32_t { kString = 0, kBinary, kInt, kFloat, kLong, kDouble };
 
-// Numbers are only skipped: none of them is part of a document.
+float FloatOf(uint32_t bits) { return std::bit_cast<float>(bits); }
+double DoubleOf(uint64_t bits) { return std::bit_cast<double>(bits); }
+
+// Small integers in one byte, other positive numbers without a sign.
+float ReadFloat(ByteReader& reader) {
+  const uint32_t first = reader.U8();
+  if (first == 255) return FloatOf(reader.U32());
+  if (first >= 128) return static_cast<float>(static_cast<int>(first & 127) - 1);
+  const uint32_t middle = reader.U16();
+  return FloatOf(first << 24 | middle << 8 | reader.U8());
+}
+
+double ReadDouble(ByteReader& reader) {
+  const uint64_t first = reader.U8();
+  if (first == 255) return DoubleOf(reader.U64());
+  if (first == 254) return static_cast<double>(FloatOf(reader.U32()));
+  if (first >= 128) return static_cast<double>(static_cast<int>(first & 127) - 1);
+  const uint64_t high = reader.U32();
+  const uint64_t low = reader.U16();
+  return DoubleOf(first << 56 | high << 24 | low << 8 | reader.U8());
+}
+
+// Times are often whole seconds, hours or days.
+int64_t ReadLong(ByteReader& reader) {
+  constexpr std::array<uint64_t, 4> kUnits = {1, 1000, 3600000, 86400000};
+  const uint64_t first = reader.U8();
+  uint64_t bits = first & 31;
+  if ((first & 32) != 0) bits |= reader.VLong() << 5;
+  return static_cast<int64_t>(static_cast<uint64_t>(ZigZag(bits)) * kUnits[first >> 6]);
+}
+
+IndexedValue ReadNumber(ByteReader& reader, uint32_t type, NumberForm form) {
+  const bool is_fixed = form == NumberForm::kFixed;
+  switch (type) {
+    case kInt:
+      return is_fixed ? int64_t{reader.I32()} : ZigZag(reader.VInt());
+    case kFloat:
+      return is_fixed ? FloatOf(reader.U32()) : ReadFloat(reader);
+    case kLong:
+      return is_fixed ? reader.I64() : ReadLong(reader);
+    default:
+      return is_fixed ? DoubleOf(reader.U64()) : ReadDouble(reader);
+  }
+}
+
 void SkipNumber(ByteReader& reader, uint32_t type, NumberForm form) {
   if (form == NumberForm::kFixed) return reader.Skip(type == kInt || type == kFloat ? 4 : 8);
   switch (type) {
@@ -148,7 +195,15 @@ Result<bool> ParseDocument(std::string_view bytes, uint32_t field_count,
   for (uint32_t i = 0; i < field_count && reader.ok(); ++i) {
     const uint64_t key = reader.VLong();
     const uint32_t type = key & 7;
-    if (type == kString || type == kBinary) {
+    const auto wanted = fields.wanted.empty() ? fields.wanted.end() : fields.wanted.find(key >> 3);
+    if (wanted != fields.wanted.end() && type <= kDouble) {
+      std::vector<IndexedValue>& values = document.fields[wanted->second];
+      if (type == kString || type == kBinary) {
+        values.emplace_back(std::string(reader.String()));
+      } else {
+        values.push_back(ReadNumber(reader, type, form));
+      }
+    } else if (type == kString || type == kBinary) {
       TakeField(key >> 3, type == kString, reader.String(), fields, raw, document);
     } else if (type <= kDouble) {
       SkipNumber(reader, type, form);

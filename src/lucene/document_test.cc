@@ -91,6 +91,32 @@ TEST(Document, SkipsNumbersOfAllKinds) {
   EXPECT_EQ(document.id, "1");
 }
 
+TEST(Document, ReadsWantedFieldsInTheirOrder) {
+  DocumentFields fields = kFields;
+  fields.wanted = {{9, 0}, {10, 1}};
+  ByteWriter writer(ByteOrder::kLittle);
+  writer.Raw(Key(0, 0)).String("id").Raw(Key(10, 0)).String("second").Raw(Key(8, 0)).String("no");
+  writer.Raw(Key(10, 1)).String("first").Raw(Key(9, 2)).VInt(5);
+  writer.Raw(Key(9, 3)).U8(0x80).Raw(Key(9, 3)).U8(255).U32(0xBFC00000);
+  writer.Raw(Key(9, 3)).U8(0x3F).U16(0xC000).U8(0);
+  writer.Raw(Key(9, 4)).U8(0x42).Raw(Key(9, 4)).U8(0x21).VInt(2);
+  writer.Raw(Key(9, 5)).U8(0x83).Raw(Key(9, 5)).U8(254).U32(0xBFC00000);
+  writer.Raw(Key(9, 5)).U8(255).U64(0xBFF8000000000000);
+  writer.Raw(Key(9, 5)).U8(0x3F).U32(0xF8000000).U16(0).U8(0);
+  const auto parse = [&](std::string_view bytes, Document& document) {
+    document.fields = {{}, {}};
+    return ParseDocument(bytes, 14, fields, NumberForm::kVariable, ByteOrder::kLittle, document);
+  };
+  Document document;
+  ASSERT_TRUE(parse(writer.bytes(), document).value_or(false));
+  const std::vector<IndexedValue> numbers = {int64_t{-3},  -1.0F, -1.5F, 1.5F, int64_t{1000},
+                                             int64_t{-33}, 2.0,   -1.5,  -1.5, 1.5};
+  EXPECT_EQ(document.fields[0], numbers);
+  const std::vector<IndexedValue> texts = {"second", "first"};
+  EXPECT_EQ(document.fields[1], texts);
+  EXPECT_TRUE(EveryTruncation(writer.bytes(), [&](auto cut) { return !parse(cut, document); }));
+}
+
 TEST(Document, RejectsLzfSourceByName) {
   ByteWriter writer;
   writer.Raw(Key(1, 0)).String("t#1").Raw(Key(3, 1)).String("ZV\1");

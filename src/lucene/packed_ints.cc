@@ -110,6 +110,23 @@ DirectMonotonic DirectMonotonic::ReadMeta(ByteReader& meta, uint64_t count, uint
   return numbers;
 }
 
+std::optional<uint64_t> DirectMonotonic::Block::LineAt(uint64_t index) const {
+  // In single precision, as written: in double it would round differently.
+  const float expected = static_cast<float>(index) * average;
+  if (!(expected > -0x1p62F && expected < 0x1p62F)) return std::nullopt;
+  return min + static_cast<uint64_t>(static_cast<int64_t>(expected));
+}
+
+std::optional<DirectMonotonic::Place> DirectMonotonic::PlaceOf(uint64_t index) const {
+  const uint64_t block_number = index >> shift_;
+  if (index >= count_ || block_number >= blocks_.size()) return std::nullopt;
+  const Block& block = blocks_[block_number];
+  const uint64_t in_block = index & ((1ULL << shift_) - 1);
+  const auto line = block.LineAt(in_block);
+  if (!line) return std::nullopt;
+  return Place{*line, block.offset, block.bits, in_block};
+}
+
 Result<std::vector<uint64_t>> DirectMonotonic::Decode(std::string_view data, ByteOrder order,
                                                       std::string_view origin) const {
   std::vector<uint64_t> values;
@@ -124,13 +141,12 @@ Result<std::vector<uint64_t>> DirectMonotonic::Decode(std::string_view data, Byt
     }
     const std::string_view deltas = block.bits > 0 ? data.substr(block.offset) : data;
     for (uint64_t i = 0; i < count; ++i) {
-      // In single precision, as written: in double it would round differently.
-      const float expected = static_cast<float>(i) * block.average;
-      if (!(expected > -0x1p62F && expected < 0x1p62F)) {
+      const auto line = block.LineAt(i);
+      if (!line) {
         return Error{Code::kCorrupt, std::string(origin) + ": its numbers grow beyond 64 bits"};
       }
       const uint64_t delta = block.bits == 0 ? 0 : PackedAt(deltas, block.bits, i, order);
-      values.push_back(block.min + static_cast<uint64_t>(static_cast<int64_t>(expected)) + delta);
+      values.push_back(*line + delta);
     }
   }
   return values;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,12 +32,25 @@ class DirectMonotonic {
   Result<std::vector<uint64_t>> Decode(std::string_view data, ByteOrder order,
                                        std::string_view origin) const;
 
+  // Where the number at `index` is: `base`, plus the packed number at `index` of `bits` (0: none)
+  // from `offset` of the region on. None: there is no such number.
+  struct Place {
+    uint64_t base = 0;
+    uint64_t offset = 0;
+    uint32_t bits = 0;
+    uint64_t index = 0;
+  };
+  std::optional<Place> PlaceOf(uint64_t index) const;
+
  private:
   struct Block {
     uint64_t min;
     float average;
     uint64_t offset;
     uint32_t bits;
+
+    // The block's line at the number `index` in it; none beyond 64 bits.
+    std::optional<uint64_t> LineAt(uint64_t index) const;
   };
   uint64_t count_ = 0;
   uint32_t shift_ = 0;

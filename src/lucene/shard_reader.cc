@@ -106,10 +106,48 @@ Status ShardReader::OpenSegmentAt(uint64_t position) {
   const NumberForm form = stored.number_form();
   const uint64_t begin = segments_[index].base;
   const uint64_t end = begin + static_cast<uint64_t>(files.info().max_doc);
-  open_ = std::make_unique<OpenSegment>(OpenSegment{begin, end, std::move(stored),
-                                                    DocumentFields::Find(fields), std::move(live),
-                                                    form, files.origin(), Chunk()});
+  open_ = std::make_unique<OpenSegment>(OpenSegment{begin,
+                                                    end,
+                                                    std::move(stored),
+                                                    DocumentFields::Find(fields),
+                                                    std::move(live),
+                                                    form,
+                                                    files.origin(),
+                                                    Chunk(),
+                                                    {}});
+  return OpenFields(files, fields, *open_);
+}
+
+Status ShardReader::OpenFields(const SegmentFiles& files, const std::vector<FieldInfo>& fields,
+                               OpenSegment& segment) const {
+  SegmentDocValues doc_values(files, fields);
+  segment.doc_values.resize(wanted_.size());
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const FieldInfo& it) {
+      return it.name == wanted_[i].name;
+    });
+    if (field == fields.end()) continue;
+    if (wanted_[i].is_stored) {
+      segment.fields.wanted[field->number] = i;
+    } else {
+      MUSTER_ASSIGN(segment.doc_values[i], doc_values.Open(*field));
+    }
+  }
   return {};
+}
+
+Result<bool> ShardReader::Parse(uint32_t doc, Document& document) {
+  OpenSegment& segment = *open_;
+  const size_t in_chunk = doc - segment.chunk.first_doc();
+  document.fields.resize(wanted_.size());
+  for (std::vector<IndexedValue>& values : document.fields) values.clear();
+  MUSTER_ASSIGN(const bool has_id,
+                ParseDocument(segment.chunk.Document(in_chunk), segment.chunk.FieldCount(in_chunk),
+                              segment.fields, segment.form, segment.stored.order(), document));
+  for (size_t i = 0; has_id && i < wanted_.size(); ++i) {
+    if (segment.doc_values[i]) MUSTER_TRY(segment.doc_values[i]->Read(doc, document.fields[i]));
+  }
+  return has_id;
 }
 
 Result<bool> ShardReader::Next(Document& document) {
@@ -132,10 +170,7 @@ Result<bool> ShardReader::Next(Document& document) {
       ++counts_.deleted;
       continue;
     }
-    const size_t in_chunk = doc - segment.chunk.first_doc();
-    const auto has_id =
-        ParseDocument(segment.chunk.Document(in_chunk), segment.chunk.FieldCount(in_chunk),
-                      segment.fields, segment.form, segment.stored.order(), document);
+    const auto has_id = Parse(doc, document);
     if (!has_id) {
       next_ = position;
       return has_id.error().Within(segment.place + ".fdt: document at position " +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lucene/doc_set.h"
+#include "lucene/doc_values.h"
 #include "lucene/document.h"
 #include "lucene/segments.h"
 #include "lucene/shard_directory.h"
@@ -28,6 +29,12 @@ struct SegmentSummary {
   std::string lucene_version;
   uint64_t documents = 0;  // including deleted ones
   uint64_t deleted = 0;    // hard or softly
+};
+
+// A field that is read beside the documents: from stored fields or from doc values.
+struct WantedField {
+  std::string name;
+  bool is_stored = false;
 };
 
 // The documents of a shard, in order. Positions are Lucene document numbers, across the segments in
@@ -58,6 +65,9 @@ class ShardReader {
   // it.
   void Seek(uint64_t position) { next_ = position; }
 
+  // Reads the values of these fields, too, into Document::fields. Before the first `Next`.
+  void ReadFields(std::vector<WantedField> fields) { wanted_ = std::move(fields); }
+
   // The next document; false at the end. Its views are valid until the next call. After an error
   // nothing more can be read.
   Result<bool> Next(Document& document);
@@ -78,14 +88,20 @@ class ShardReader {
     NumberForm form;
     std::string place;
     Chunk chunk;
+    std::vector<std::unique_ptr<DocValues>> doc_values;  // of wanted fields; may be null
   };
 
   Status OpenSegmentAt(uint64_t position);
+  Status OpenFields(const SegmentFiles& files, const std::vector<FieldInfo>& fields,
+                    OpenSegment& segment) const;
+  // The document at `doc` of the open segment; false if it is part of another.
+  Result<bool> Parse(uint32_t doc, Document& document);
 
   std::vector<Segment> segments_;
   uint64_t end_ = 0;
   uint64_t next_ = 0;
   bool is_without_ = false;
+  std::vector<WantedField> wanted_;
   std::unique_ptr<OpenSegment> open_;
   ShardCounts counts_;
 };

@@ -1,180 +1,11 @@
 #include "lucene/soft_deletes.h"
 
-#include <algorithm>
-
-#include "lucene/packed_ints.h"
-
 namespace muster::lucene {
 namespace {
 
 constexpr uint32_t kBlockDocs = 65536;
 constexpr uint32_t kMaxSparse = 4095;
 constexpr uint64_t kMaxDocSetBytes = 512 * 1024 * 1024;
-// In Lucene 8.x this means "terms compressed with LZ4", in place of the block size.
-constexpr int32_t kLz4TermsMark = 0x60001;
-
-// Walks the entries of a `.dvm`. The format's number determines the layout.
-class DocValuesMeta {
- public:
-  DocValuesMeta(ByteReader reader, int format, uint32_t version)
-      : reader_(std::move(reader)), format_(format), version_(version) {}
-
-  Result<DocSetLocation> Find(const std::vector<FieldInfo>& fields, uint32_t number) {
-    while (reader_.ok()) {
-      const int32_t field_number = reader_.I32();
-      if (field_number == -1) break;
-      const auto field = std::find_if(fields.begin(), fields.end(), [&](const FieldInfo& it) {
-        return static_cast<int64_t>(it.number) == field_number;
-      });
-      if (field == fields.end()) {
-        reader_.Fail("values of a field that the segment does not have");
-        break;
-      }
-      const uint8_t kind = reader_.U8();
-      if (format_ == 90 && field->has_skip_index) reader_.Skip(version_ >= 2 ? 44 : 40);
-      if (field->number == number) {
-        reader_.Expect(kind == 0, "the field of soft deletes is not numeric");
-        const DocSetLocation location = Numeric();
-        MUSTER_TRY(reader_.status());
-        return location;
-      }
-      SkipEntry(kind, *field);
-    }
-    reader_.Fail("no values for the field of soft deletes");
-    return reader_.status().error();
-  }
-
- private:
-  DocSetLocation Documents() {
-    DocSetLocation location;
-    location.offset = reader_.I64();
-    location.length = reader_.U64();
-    if (format_ >= 80) {
-      reader_.I16();
-      location.dense_rank_power = static_cast<int8_t>(reader_.U8());
-    }
-    return location;
-  }
-
-  DocSetLocation Numeric() {
-    DocSetLocation location = Documents();
-    location.count = reader_.U64();
-    const int32_t table = reader_.I32();
-    if (table > 0) reader_.Skip(static_cast<uint64_t>(table) * 8);
-    reader_.Skip(1 + 8 + 8 + 8 + 8 + (format_ >= 80 ? 8 : 0));
-    return location;
-  }
-
-  void Monotonic(uint64_t count) { DirectMonotonic::ReadMeta(reader_, count, reader_.VInt()); }
-
-  void SortedNumeric() {
-    const uint64_t values = Numeric().count;
-    const uint32_t docs = reader_.U32();
-    if (docs == values) return;
-    reader_.Skip(8);
-    Monotonic(docs + 1ULL);
-    reader_.Skip(8);
-  }
-
-  void Binary(const FieldInfo& field) {
-    reader_.Skip(16);
-    Documents();
-    const uint32_t docs = reader_.U32();
-    const int32_t min = reader_.I32();
-    const int32_t max = reader_.I32();
-    const bool packs =
-        format_ == 80 && (version_ == 1 || (version_ >= 2 && field.compresses_binary));
-    if (!((packs && docs > 0) || min < max)) return;
-    reader_.Skip(8);
-    uint64_t count = docs + 1ULL;
-    if (packs) {
-      count = reader_.VInt();
-      reader_.VInt();
-      reader_.VInt();
-    }
-    Monotonic(count);
-    reader_.Skip(8);
-  }
-
-  void Terms() {
-    const uint64_t size = reader_.VLong();
-    uint32_t block_shift = 6;
-    bool packs = format_ == 90;
-    if (format_ < 90) {
-      const int32_t shift = reader_.I32();
-      packs = format_ == 80 && shift == kLz4TermsMark;
-      if (!packs) block_shift = static_cast<uint32_t>(shift);
-    }
-    const uint32_t monotonic_shift = reader_.U32();
-    if (block_shift > 31) return reader_.Fail("terms in blocks of an impossible size");
-    DirectMonotonic::ReadMeta(reader_, Blocks(size, block_shift), monotonic_shift);
-    reader_.Skip(4 + (packs ? 4 : 0) + 32);
-    const uint32_t index_shift = reader_.U32();
-    if (index_shift > 31) return reader_.Fail("terms in blocks of an impossible size");
-    DirectMonotonic::ReadMeta(reader_, 1 + Blocks(size, index_shift), monotonic_shift);
-    reader_.Skip(32);
-  }
-
-  void Sorted() {
-    if (format_ == 90) {
-      Numeric();
-    } else {
-      Documents();
-      reader_.Skip(4 + 1 + 16);
-    }
-    Terms();
-  }
-
-  void SortedSet() {
-    const uint8_t multi = reader_.U8();
-    if (multi == 0) return Sorted();
-    if (multi != 1) return reader_.Fail("a set of terms of an unknown kind");
-    if (format_ == 90) {
-      SortedNumeric();
-    } else {
-      Documents();
-      reader_.Skip(1 + 16);
-      const uint32_t docs = reader_.U32();
-      reader_.Skip(8);
-      Monotonic(docs + 1ULL);
-      reader_.Skip(8);
-    }
-    Terms();
-  }
-
-  void SkipEntry(uint8_t kind, const FieldInfo& field) {
-    switch (kind) {
-      case 0:
-        Numeric();
-        return;
-      case 1:
-        return Binary(field);
-      case 2:
-        return Sorted();
-      case 3:
-        return SortedSet();
-      case 4:
-        return SortedNumeric();
-      default:
-        reader_.Fail("values of an unknown kind");
-    }
-  }
-
-  static uint64_t Blocks(uint64_t count, uint32_t shift) {
-    return (count >> shift) + ((count & ((1ULL << shift) - 1)) != 0 ? 1 : 0);
-  }
-
-  ByteReader reader_;
-  int format_;
-  uint32_t version_;
-};
-
-std::optional<int> FormatOf(std::string_view codec) {
-  for (const int format : {70, 80, 90}) {
-    if (codec == "Lucene" + std::to_string(format) + "DocValuesMetadata") return format;
-  }
-  return std::nullopt;
-}
 
 const FieldInfo* SoftDeletesField(const std::vector<FieldInfo>& fields) {
   for (const FieldInfo& field : fields) {
@@ -187,7 +18,17 @@ const FieldInfo* SoftDeletesField(const std::vector<FieldInfo>& fields) {
 
 Result<DocSetLocation> FindNumericField(ByteReader reader, int format, uint32_t version,
                                         const std::vector<FieldInfo>& fields, uint32_t number) {
-  return DocValuesMeta(std::move(reader), format, version).Find(fields, number);
+  const std::string origin(reader.origin());
+  MUSTER_ASSIGN(const auto entries,
+                ParseDocValuesMeta(std::move(reader), format, version, fields, number));
+  const auto found = entries.find(number);
+  if (found == entries.end()) {
+    return Error{Code::kCorrupt, origin + ": no values for the field of soft deletes"};
+  }
+  if (found->second.kind != DocValuesKind::kNumeric) {
+    return Error{Code::kCorrupt, origin + ": the field of soft deletes is not numeric"};
+  }
+  return found->second.numbers.docs;
 }
 
 Result<DocSet> ParseDocSet(std::string_view bytes, ByteOrder order, const DocSetLocation& location,
@@ -234,14 +75,11 @@ Result<std::optional<DocSet>> ReadSoftDeletes(const SegmentFiles& files,
                                               const std::vector<FieldInfo>& fields) {
   const FieldInfo* field = SoftDeletesField(fields);
   if (field == nullptr || field->doc_values_type == 0) return std::optional<DocSet>();
-  std::string stem = "_" + field->doc_values_format + "_" + field->doc_values_suffix;
-  if (field->doc_values_gen >= 0) {
-    stem = "_" + ToBase36(static_cast<uint64_t>(field->doc_values_gen)) + stem;
-  }
+  const std::string stem = DocValuesStem(*field);
   MUSTER_ASSIGN(const ShardFileView dvm, files.Find(stem + ".dvm"));
   MUSTER_ASSIGN(const OpenedFile meta, OpenChecked(dvm, files.commit().id));
-  const auto format = FormatOf(meta.header.codec);
-  if (!format || meta.header.version > 2) {
+  const auto format = DocValuesFormatOf(meta.header.codec);
+  if (!format || meta.header.version > kDocValuesVersion) {
     return Error{Code::kIncompatible, dvm.origin() + ": doc values of kind '" + meta.header.codec +
                                           "' version " + std::to_string(meta.header.version) +
                                           " are not understood"};

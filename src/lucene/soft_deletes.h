@@ -5,18 +5,11 @@
 #include <vector>
 
 #include "lucene/doc_set.h"
+#include "lucene/doc_values_meta.h"
 #include "lucene/field_infos.h"
 #include "lucene/segment_files.h"
 
 namespace muster::lucene {
-
-// The location in `.dvd` of the documents that have a value in a numeric field.
-struct DocSetLocation {
-  int64_t offset = 0;  // -2: no document, -1: every document
-  uint64_t length = 0;
-  int8_t dense_rank_power = -1;
-  uint64_t count = 0;  // documents in the set
-};
 
 // Finds the entry of numeric field `number` in the body of a `.dvm` of Lucene 7 to 10, skipping
 // other fields. `format` is 70, 80 or 90. kCorrupt: not found.

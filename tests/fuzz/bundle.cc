@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lucene/codec.h"
+#include "lucene/segment_files.h"
 
 namespace muster::fuzz {
 namespace {
@@ -56,6 +57,40 @@ std::string WithRightCrc(std::string_view file) {
     fixed[file.size() - 1 - i] = static_cast<char>(crc >> (8 * i));
   }
   return fixed;
+}
+
+Status BundleBlobs::ReadInto(const std::string& path, uint64_t offset, uint64_t length,
+                             std::string& into) const {
+  into = bundle_.at(path).substr(offset, length);
+  return {};
+}
+
+Result<lucene::ShardDirectory> OpenBundle(const Bundle& bundle, const BundleBlobs& blobs) {
+  Json files = Json::array();
+  for (const auto& [name, content] : bundle) {
+    files.push_back(Json{{"name", name}, {"physical_name", name}, {"length", content.size()}});
+  }
+  return lucene::ShardDirectory::Parse(Json{{"files", files}}, blobs, "", "index[0]");
+}
+
+void FixCrcs(Bundle& bundle) {
+  for (auto& [name, content] : bundle) content = WithRightCrc(content);
+  for (auto& [name, content] : bundle) {
+    if (!name.ends_with(".cfe")) continue;
+    const auto data = bundle.find(name.substr(0, name.size() - 1) + "s");
+    lucene::ByteReader reader(content, name);
+    lucene::CodecHeader header = lucene::ReadHeader(reader);
+    lucene::ReadIndexHeaderRest(reader, header);
+    const auto entries = lucene::ParseCompoundEntries(content, header.id, name);
+    if (data == bundle.end() || !entries) continue;
+    std::string& bytes = data->second;
+    for (const auto& [suffix, entry] : *entries) {
+      if (entry.offset > bytes.size() || entry.length > bytes.size() - entry.offset) continue;
+      const auto part = std::string_view(bytes).substr(entry.offset, entry.length);
+      bytes.replace(entry.offset, entry.length, WithRightCrc(part));
+    }
+    bytes = WithRightCrc(bytes);
+  }
 }
 
 }  // namespace muster::fuzz

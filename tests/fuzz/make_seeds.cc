@@ -106,6 +106,7 @@ Status AddShard(const lucene::ShardDirectory& directory, Seeds& seeds) {
     if (name.ends_with(".fdt") || name.ends_with(".cfs")) AddChunks(bundle[name], seeds);
   }
   seeds.Add("segment", ToBytes(bundle));
+  seeds.Add("doc_values", ToBytes(bundle));
   return {};
 }
 

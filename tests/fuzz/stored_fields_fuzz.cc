@@ -20,11 +20,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                     "_0.fdt", 0)) {
     return 0;
   }
-  const DocumentFields fields{
-      .id = 0, .uid = std::nullopt, .routing = 1, .source = 2, .recovery_source = 3};
+  const DocumentFields fields{.id = 0,
+                              .uid = std::nullopt,
+                              .routing = 1,
+                              .source = 2,
+                              .recovery_source = 3,
+                              .wanted = {{4, 0}}};
   Document document;
+  document.fields.resize(1);
   for (size_t i = 0; i < chunk.size(); ++i) {
     for (const NumberForm form : {NumberForm::kVariable, NumberForm::kFixed}) {
+      document.fields[0].clear();
       static_cast<void>(ParseDocument(chunk.Document(i), chunk.FieldCount(i), fields, form,
                                       format.order, document));
     }

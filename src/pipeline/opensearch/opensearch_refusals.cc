@@ -38,8 +38,8 @@ std::optional<Error> KeepsLess(const std::string& place, const std::string& inde
     return Error{Code::kIncompatible,
                  place + ": index " + index + ": its mapping keeps no _source, so its documents " +
                      "cannot be read",
-                 "take a snapshot and migrate that with recovery_source=true, or leave it out with "
-                 "--exclude " +
+                 "take a snapshot and migrate that with recovery_source=true or "
+                 "rebuild_source=true, or leave it out with --exclude " +
                      index};
   }
   if (kept == KeptSource::kAll || pruned) return std::nullopt;

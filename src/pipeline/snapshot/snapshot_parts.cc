@@ -50,20 +50,53 @@ Status CheckReadable(const std::string& place, const lucene::SnapshotIndex& inde
                "type_field=NAME"};
 }
 
+namespace {
+
+// Some of them, so that an index of a thousand fields does not fill the terminal.
+std::string Listed(const std::vector<std::string>& problems) {
+  constexpr size_t kShown = 10;
+  std::string list;
+  for (size_t i = 0; i < std::min(kShown, problems.size()); ++i) {
+    list += (i > 0 ? ", " : "") + problems[i];
+  }
+  if (problems.size() <= kShown) return list;
+  return list + " and " + std::to_string(problems.size() - kShown) + " more";
+}
+
+}  // namespace
+
 Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,
                   const SnapshotChoice& choice) {
   const KeptSource kept = KeptSourceOf(index);
-  const bool has_less = kept == KeptSource::kPruned && !choice.pruned_source;
-  if (choice.recovery_source || (kept != KeptSource::kNothing && !has_less)) return {};
+  if (kept == KeptSource::kAll) return {};
+  const std::string which = place + ": index " + index.name;
+  if (choice.rebuild_source) {
+    const std::vector<std::string> problems = PlanRebuild(index).problems;
+    if (problems.empty()) return {};
+    return Error{
+        Code::kIncompatible,
+        which + ": its documents cannot be rebuilt exactly, because of " + Listed(problems),
+        "leave it out with --exclude " + index.name + ", or read it without rebuild_source=true"};
+  }
+  const bool has_less = kept == KeptSource::kPruned;
+  if (choice.recovery_source || (has_less && choice.pruned_source)) return {};
   return Error{
       Code::kIncompatible,
-      place + ": index " + index.name +
-          (has_less ? ": its mapping leaves fields out of _source, and they are not in the files"
-                    : ": its mapping keeps no _source, so its documents are not in the files"),
+      which + (has_less ? ": its mapping leaves fields out of _source"
+                        : ": its mapping keeps no _source"),
       std::string("recovery_source=true uses the copies that are kept for recovery, of the latest "
-                  "documents; ") +
+                  "documents; rebuild_source=true rebuilds documents from the values of their "
+                  "fields, if its mapping allows it; ") +
           (has_less ? "pruned_source=true takes them as they are; " : "") +
           "or leave it out with --exclude " + index.name};
+}
+
+std::shared_ptr<const RebuildPlan> RebuildOf(const lucene::SnapshotIndex& index,
+                                             const SnapshotChoice& choice) {
+  if (!choice.rebuild_source || KeptSourceOf(index) == KeptSource::kAll) return nullptr;
+  auto plan = std::make_shared<RebuildPlan>(PlanRebuild(index));
+  if (!plan->problems.empty()) return nullptr;
+  return plan;
 }
 
 Result<Snapshot> ChooseSnapshot(const Repository& repository, const std::string& wanted) {

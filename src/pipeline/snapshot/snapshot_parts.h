@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "lucene/lucene.h"
 #include "muster/result.h"
+#include "pipeline/snapshot/rebuild_plan.h"
 #include "pipeline/snapshot/snapshot_reader.h"
 
 namespace muster::pipeline {
@@ -20,9 +22,15 @@ Status CheckReadable(const std::string& place, const lucene::SnapshotIndex& inde
                      const SnapshotChoice& choice);
 
 // kIncompatible: by its mapping, an index keeps no _source or not all of it, and the source's URL
-// does not say what to do. Documents would be lost, or lose fields, without a word.
+// does not say what to do, or what it says cannot be done. Documents would be lost, or lose fields,
+// without a word.
 Status CheckWhole(const std::string& place, const lucene::SnapshotIndex& index,
                   const SnapshotChoice& choice);
+
+// How to rebuild the documents of an index; null if that was not chosen, is not needed or cannot be
+// done.
+std::shared_ptr<const RebuildPlan> RebuildOf(const lucene::SnapshotIndex& index,
+                                             const SnapshotChoice& choice);
 
 // The snapshot of this name or, without a name, the newest complete one.
 Result<lucene::Snapshot> ChooseSnapshot(const lucene::Repository& repository,

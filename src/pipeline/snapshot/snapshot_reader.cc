@@ -67,6 +67,11 @@ Status SnapshotReader::OpenLegAt(uint64_t position) {
   } else {
     MUSTER_ASSIGN(shard_, lucene::ShardReader::Open(*leg.directory));
   }
+  builder_.reset();
+  if (leg.rebuild) {
+    builder_.emplace(leg.rebuild);
+    shard_->ReadFields(builder_->Wanted());
+  }
   shard_->Seek(position - base_);
   return {};
 }
@@ -90,6 +95,23 @@ bool SnapshotReader::IsChosen() const {
   return choice_.type.empty() || found_.type.empty() || found_.type == choice_.type;
 }
 
+bool SnapshotReader::Complete(Document& document) {
+  if (choice_.recovery_source && found_.recovery_source) {
+    document.body = *found_.recovery_source;
+    return true;
+  }
+  // One that is not JSON is refused as it is.
+  if (!builder_ || (found_.source && !IsJsonObject(*found_.source))) return false;
+  const auto built = builder_->Build(found_.fields, found_.source.value_or(""));
+  if (built) {
+    document.body = *built;
+  } else {
+    defect_ = "its _source cannot be rebuilt: " + built.error().message;
+    document.defect = defect_;
+  }
+  return built.has_value();
+}
+
 Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
   PutSnapshotPosition(next_, position_);
   Document document{.id = found_.id,
@@ -99,17 +121,19 @@ Document SnapshotReader::DocumentOf(const SnapshotLeg& leg) {
                     .defect = {},
                     .deleted = leg.deletes,
                     .version = leg.version};
-  const bool is_recovered = choice_.recovery_source && found_.recovery_source.has_value();
-  if (is_recovered) document.body = *found_.recovery_source;
+  const bool is_complete = Complete(document);
   if (leg.deletes) {
     // Only its id matters for a delete.
     if (!IsJsonObject(document.body)) document.body = "{}";
+    document.defect = {};
+  } else if (!document.defect.empty()) {
+    // It could not be rebuilt.
   } else if (document.body.empty()) {
     document.defect = found_.recovery_source && !choice_.recovery_source
                           ? "the index has no _source for it; recovery_source=true uses the copy "
                             "kept for recovery"
                           : "the index has no _source for it";
-  } else if (choice_.is_pruned && !choice_.pruned_source && !is_recovered) {
+  } else if (choice_.is_pruned && !choice_.pruned_source && !is_complete) {
     document.defect = "its _source lacks fields, and no copy for recovery is left";
   } else if (!IsJsonObject(document.body)) {
     document.defect = "its _source is not JSON (but SMILE, CBOR or YAML)";

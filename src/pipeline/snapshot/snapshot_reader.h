@@ -9,6 +9,7 @@
 #include "lucene/lucene.h"
 #include "muster/pipeline.h"
 #include "muster/result.h"
+#include "pipeline/snapshot/source_builder.h"
 #include "pipeline/snapshot/type_field.h"
 
 namespace muster::pipeline {
@@ -21,6 +22,8 @@ struct SnapshotLeg {
   bool deletes = false;  // its documents are deletes
   int64_t version = 0;   // of its documents
   uint64_t end = 0;      // number of positions
+  // How its documents get back what their _source lacks; null: they do not.
+  std::shared_ptr<const RebuildPlan> rebuild = nullptr;
 };
 
 // A position as text: zero-padded, so that positions sort numerically.
@@ -35,6 +38,7 @@ struct SnapshotChoice {
   std::string type_field;        // not empty: the field that takes the type
   bool recovery_source = false;  // use the copy kept for recovery, where there is one
   bool pruned_source = false;    // a _source without some fields will do
+  bool rebuild_source = false;   // rebuild what _source lacks from the fields' values
   bool is_pruned = false;        // by the mapping, _source lacks fields
 };
 
@@ -54,6 +58,8 @@ class SnapshotReader final : public Reader {
   Status OpenLegAt(uint64_t position);
   bool IsChosen() const;
   Document DocumentOf(const SnapshotLeg& leg);
+  // Takes the copy kept for recovery, or rebuilds the body; false: neither, and it is incomplete.
+  bool Complete(Document& document);
 
   const std::vector<SnapshotLeg> legs_;
   const SnapshotChoice choice_;
@@ -62,6 +68,8 @@ class SnapshotReader final : public Reader {
   uint64_t base_ = 0;  // the first position of the leg
   std::optional<lucene::ShardReader> shard_;
   lucene::Document found_;
+  std::optional<SourceBuilder> builder_;  // of the leg
+  std::string defect_;
   std::string position_;
   uint64_t next_ = 0;
   uint64_t end_ = 0;

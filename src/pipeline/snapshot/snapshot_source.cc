@@ -350,6 +350,7 @@ class SnapshotSource : public Source {
                       .version = WriteVersion(snapshot_)});
     }
     for (SnapshotLeg& leg : legs) {
+      leg.rebuild = RebuildOf(leg.deletes ? *former : index, documents_);
       MUSTER_ASSIGN(const auto reader, lucene::ShardReader::Open(*leg.directory));
       leg.end = reader.end();
     }
@@ -379,7 +380,8 @@ Result<std::unique_ptr<Source>> OpenSnapshotSource(const Url& url, Env& env) {
                       .documents = {.type = url.Param("type").value_or(""),
                                     .type_field = url.Param("type_field").value_or(""),
                                     .recovery_source = url.Param("recovery_source") == "true",
-                                    .pruned_source = url.Param("pruned_source") == "true"}};
+                                    .pruned_source = url.Param("pruned_source") == "true",
+                                    .rebuild_source = url.Param("rebuild_source") == "true"}};
   return std::make_unique<SnapshotSource>(std::move(repository), std::move(selection));
 }
 

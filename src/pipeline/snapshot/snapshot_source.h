@@ -20,6 +20,7 @@ namespace muster::pipeline {
 //   recovery_source=true   for an index without _source, or without some fields of it, use the
 //                          copies kept for recovery
 //   pruned_source=true     without some fields of it, take what there is
+//   rebuild_source=true    rebuild what _source lacks from doc values and stored fields
 //
 // A partition is a shard, a position the number of a Lucene document: the same for every reader of
 // this snapshot. Reading can start at any position without decompressing what comes before. With

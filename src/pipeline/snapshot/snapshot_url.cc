@@ -21,8 +21,8 @@ Result<std::unique_ptr<lucene::Blobs>> OpenSnapshotBlobs(const Url& url, Env& en
 }
 
 Status CheckSnapshotParameters(const Url& url) {
-  std::set<std::string> known = {"snapshot",   "since",           "type",
-                                 "type_field", "recovery_source", "pruned_source"};
+  std::set<std::string> known = {"snapshot",        "since",         "type",          "type_field",
+                                 "recovery_source", "pruned_source", "rebuild_source"};
   if (url.scheme == "snapshot+s3") known.insert({"region", "endpoint", "path_style"});
   for (const auto& [name, value] : url.query) {
     if (!known.contains(name)) {
@@ -31,10 +31,15 @@ Status CheckSnapshotParameters(const Url& url) {
       return Error{Code::kInvalid, "the URL has an unknown parameter '" + name + "'",
                    "known parameters: " + all};
     }
-    const bool is_flag = name == "recovery_source" || name == "pruned_source";
+    const bool is_flag = name.ends_with("_source");
     if (is_flag && value != "true" && value != "false") {
       return Error{Code::kInvalid, name + "=" + value + " is neither true nor false"};
     }
+  }
+  if (url.Param("pruned_source") == "true" && url.Param("rebuild_source") == "true") {
+    return Error{Code::kInvalid, "the URL has both pruned_source and rebuild_source",
+                 "pruned_source=true takes documents without the fields that are left out; "
+                 "rebuild_source=true rebuilds these"};
   }
   const auto type_field = url.Param("type_field");
   if (type_field && url.Param("type")) {
