@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pipeline/flow/dead_letter_file.h"  // IWYU pragma: export
-#include "pipeline/flow/divided_writer.h"    // IWYU pragma: export
 #include "pipeline/flow/item_fence.h"        // IWYU pragma: export
 #include "pipeline/flow/memory_source.h"     // IWYU pragma: export
 #include "pipeline/flow/metered_sink.h"      // IWYU pragma: export

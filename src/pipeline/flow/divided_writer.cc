@@ -1,4 +1,4 @@
-#include "pipeline/flow/divided_writer.h"
+#include "pipeline/flow/shards.h"
 
 #include <algorithm>
 #include <map>

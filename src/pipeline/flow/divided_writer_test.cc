@@ -1,7 +1,7 @@
 // Goal: documents reach the targets they choose, and what is refused is recorded with its target.
 // Method: a sink without progress, as search clusters are, that keeps what it gets.
 
-#include "pipeline/flow/divided_writer.h"
+#include "pipeline/flow/shards.h"
 
 #include <gtest/gtest.h>
 
