@@ -7,7 +7,6 @@
 
 #include "pipeline/flow/memory_sink.h"
 #include "pipeline/flow/memory_source.h"
-#include "pipeline/flow/shards.h"
 #include "support/divided_sink.h"
 
 namespace muster::pipeline {
