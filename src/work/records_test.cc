@@ -55,7 +55,7 @@ TEST(WorkRecords, ARunIsWrittenAsInReleases) {
 TEST(WorkRecords, TheOthersAreWrittenAsInReleases) {
   ExpectText(PageBody{.items = {"a", "b"}}, R"({"items":["a","b"],"v":1})");
   ExpectText(ChosenBody{.target = "t", .collection = "c"},
-             R"({"target":"t","collection":"c","v":1})");
+             R"({"v":1,"target":"t","collection":"c"})");
   ExpectText(TargetBody{.target = "t", .identity = "i"}, R"({"target":"t","identity":"i","v":1})");
   ExpectText(BudgetBody{.read = 3, .earlier_failed = 1}, R"({"v":1,"read":3,"earlier_failed":1})");
   ExpectText(PrepareBody{}, R"({"state":"open","collection":0,"partitions":0,"pages":0,"v":1})");
