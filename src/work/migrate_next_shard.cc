@@ -69,6 +69,8 @@ class ItemMigration {
   Result<ShardOutcome> Run() {
     const int max_attempts = coordinator_.terms().max_attempts;
     if (item_.attempt() > max_attempts && !PLANTED_BUG(nothing_is_quarantined)) {
+      // What was split off from it is not its fault, and others may wait for that.
+      if (const Status split = item_.FinishSuccessors(); !split) return Settle(split.error());
       const std::string& last = item_.last_error();
       return Tell(ShardOutcome::kQuarantined,
                   item_.Quarantine("claimed " + std::to_string(max_attempts) +

@@ -472,6 +472,26 @@ TEST_F(WorkerTest, FailureIsRetriedThenQuarantinedAndRetriedByHand) {
   ExpectComplete();
 }
 
+// Its holders crashed, the first of them between a split and the creation of what it had split off.
+TEST_F(WorkerTest, WhatWasSplitOffFromAQuarantinedItemIsMigrated) {
+  auto coordinator = Join("me");
+  ASSERT_TRUE(PrepareWork(*coordinator, pipeline_, {}, {}).value());
+  store::Record record = store_->Get(kWorkKind, "run/orders__0__0").value().value();
+  ItemBody body = ItemBody::FromJson(record.body).value();
+  body.progress.end = "000005";
+  body.progress.former_ends = {body.partition.end};
+  record.body = body.ToJson();
+  record.attempt = options_.terms.max_attempts;
+  const store::Change change = store::Change::Put(record, store::Due::AtOnce());
+  ASSERT_TRUE(store_->Write({&change, 1}));
+  const WorkerReport report = Run().value();
+  EXPECT_EQ(report.quarantined, std::vector<std::string>{"orders__0__0"});
+  EXPECT_EQ(Item("orders__0__000005").state, ItemInfo::State::kDone);
+  ASSERT_TRUE(RetryItem(*store_, "run", "orders__0__0"));
+  EXPECT_TRUE(Run()->quarantined.empty());
+  ExpectComplete();
+}
+
 TEST_F(WorkerTest, FailFastEndsTheWorkerWithTheFirstError) {
   options_.terms.fail_fast = true;
   for (const Code code : {Code::kInvalid, Code::kUnavailable}) {
