@@ -122,7 +122,15 @@ Result<std::optional<Snapshot>> ChooseSince(const Repository& repository, const 
                                             const Snapshot& snapshot) {
   if (name.empty()) return std::nullopt;
   MUSTER_ASSIGN(Snapshot since, ChooseSnapshot(repository, name));
-  // A server's clock has a resolution of about 200 ms: two snapshots may have the same time.
+  // Documents carry the time of their snapshot as a version. A server's clock has a resolution of
+  // about 200 ms, so that two snapshots may have the same: a delta's deletes would lose to the
+  // earlier one's writes.
+  if (since.uuid != snapshot.uuid && since.start_ms == snapshot.start_ms && since.start_ms > 0) {
+    return Error{Code::kIncompatible,
+                 repository.name() + ": snapshots " + name + " and " + snapshot.name +
+                     " were taken at the same time",
+                 "take another one, and migrate the changes up to that"};
+  }
   if (since.uuid == snapshot.uuid || since.start_ms <= 0 || since.start_ms > snapshot.start_ms) {
     return Error{Code::kInvalid,
                  repository.name() + ": snapshot " + name + " is not older than " + snapshot.name,

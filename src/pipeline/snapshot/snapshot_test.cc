@@ -180,6 +180,18 @@ TEST_F(SnapshotSource, RepeatedDeltaYieldsTheLaterSnapshot) {
     server.Call("PUT", "/_snapshot/" + papers + "/" + name + "?wait_for_completion=true",
                 R"({"indices":")" + papers + R"(","include_global_state":false})");
   };
+  const auto start_of = [&](const std::string& name) {
+    const std::string answer = server.Call("GET", "/_snapshot/" + papers + "/" + name);
+    return ParseJson(answer, name).value()["snapshots"][0]["start_time_in_millis"];
+  };
+  // The clock of the server ticks five times a second.
+  const auto take_later_than = [&](const std::string& earlier, const std::string& name) {
+    take(name);
+    while (start_of(name) == start_of(earlier)) {
+      server.Call("DELETE", "/_snapshot/" + papers + "/" + name);
+      take(name);
+    }
+  };
   const auto write = [&](int from, int to, int step, int turn) {
     std::string bulk;
     for (int i = from; i < to; i += step) {
@@ -198,7 +210,7 @@ TEST_F(SnapshotSource, RepeatedDeltaYieldsTheLaterSnapshot) {
   write(0, 300, 5, 2);
   write(0, 300, 7, 0);
   write(300, 320, 1, 2);
-  take("second");
+  take_later_than("first", "second");
   const std::string repository = "snapshot+file://" + server.RepositoryFolder() + "/" + papers;
   const std::string cluster = "opensearch+http://127.0.0.1:" + std::to_string(server.port());
   const auto begun = Migrate(repository + "?snapshot=first#" + papers, cluster + "/" + copied);
@@ -235,6 +247,32 @@ TEST_F(SnapshotSource, RepeatedDeltaYieldsTheLaterSnapshot) {
     }
     EXPECT_EQ(wanted, ReadAll(cluster + "/" + parts, parts));
   }
+}
+
+// Deletes would have lower versions than the writes of the earlier one.
+TEST_F(SnapshotSource, SnapshotsOfTheSameTimeHaveNoDelta) {
+  OpenSearchServer& server = OpenSearchServer::Shared();
+  const std::string twins = UniqueName("twins");
+  server.Call("PUT", "/" + twins, R"({"settings":{"number_of_shards":1,"number_of_replicas":0}})");
+  server.Call("PUT", "/_snapshot/" + twins,
+              R"({"type":"fs","settings":{"location":")" + server.RepositoryFolder() + "/" + twins +
+                  "\"}}");
+  const auto take = [&](const std::string& name) {
+    const std::string path = "/_snapshot/" + twins + "/" + name;
+    const std::string answer =
+        server.Call("PUT", path + "?wait_for_completion=true", R"({"indices":")" + twins + "\"}");
+    return ParseJson(answer, name).value()["snapshot"]["start_time_in_millis"];
+  };
+  while (take("one") != take("other")) {
+    server.Call("DELETE", "/_snapshot/" + twins + "/one");
+    server.Call("DELETE", "/_snapshot/" + twins + "/other");
+  }
+  const auto source = OpenSource("snapshot+file://" + server.RepositoryFolder() + "/" + twins +
+                                     "?snapshot=other&since=one#" + twins,
+                                 RealEnv());
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code, Code::kIncompatible);
+  EXPECT_NE(source.error().message.find("at the same time"), std::string::npos);
 }
 
 // The root lists snapshots in arbitrary order.
