@@ -257,7 +257,7 @@ TEST(SnapshotCreateOnFailures, AnIncompleteSnapshotIsNotSuccess) {
     cluster.exists = true;
     const Outcome again = cluster.Create("/repo", {"--json"});
     EXPECT_EQ(again.exit_code, 1) << "it is not what was asked for";
-    EXPECT_TRUE(Has(again.err, "which is not complete: " + std::string(state))) << again.err;
+    EXPECT_TRUE(Has(again.err, "is not complete: " + std::string(state))) << again.err;
     const Json json = ParseJson(again.out, "output").value();
     EXPECT_EQ(json["existed"], true);
     EXPECT_EQ(json["failures"][0]["shard"], 2);
