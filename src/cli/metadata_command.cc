@@ -59,7 +59,7 @@ class MetadataRun {
       return kNothingToDo;
     }
     MUSTER_ASSIGN(auto version, metadata::VersionOf(client));
-    metadata::Target target(client, context_.env, std::move(version));
+    metadata::Target target(client, context_.env, version);
     metadata::Job job(target, rules, built_in, source_objects_.from,
                       {.overrides = options_.overrides, .selects = source_objects_.selects});
     const metadata::Mode mode = *kModes.Find(options_.action);

@@ -28,7 +28,7 @@ Result<std::optional<std::vector<metadata::Reported>>> CompareMetadata(const Met
                                    to, {"gzip", "pipeline", "page_bytes", "pruned_source"}));
   net::OpenSearchClient client(std::move(endpoint), env);
   MUSTER_ASSIGN(auto version, metadata::VersionOf(client));
-  metadata::Target target(client, env, std::move(version));
+  metadata::Target target(client, env, version);
   metadata::Job job(target, rules, rules, objects.from, {.selects = objects.selects});
   const auto no_samples = [](const std::string&) -> Result<std::vector<metadata::Sample>> {
     return std::vector<metadata::Sample>();

@@ -55,7 +55,7 @@ class Job {
       : target_(target),
         rules_(rules),
         built_in_(built_in),
-        versions_{std::move(from), target.version()},
+        versions_{from, target.version()},
         options_(options) {}
 
   // What the sampler returns is tried by kEvaluate.

@@ -28,7 +28,7 @@ struct Sample {
 class Target {
  public:
   Target(net::OpenSearchClient& client, Env& env, ClusterVersion version)
-      : client_(client), env_(env), version_(std::move(version)) {}
+      : client_(client), env_(env), version_(version) {}
 
   const ClusterVersion& version() const { return version_; }
 

@@ -4,6 +4,7 @@
 
 #include "core/backoff.h"
 #include "core/planted_bug.h"
+#include "work/circuit.h"
 #include "work/records.h"
 
 namespace muster::work {

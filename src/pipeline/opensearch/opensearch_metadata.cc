@@ -54,7 +54,7 @@ Result<OpenSearchMetadata::Adapter*> OpenSearchMetadata::TheAdapter() {
     MUSTER_ASSIGN(metadata::RuleSet rules, metadata::RuleSet::BuiltIn());
     MUSTER_ASSIGN(metadata::ClusterVersion version, metadata::VersionOf(client_));
     adapter_ = std::make_unique<Adapter>(
-        Adapter{std::move(rules), metadata::Target(client_, env_, std::move(version))});
+        Adapter{std::move(rules), metadata::Target(client_, env_, version)});
   }
   return adapter_.get();
 }
