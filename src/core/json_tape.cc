@@ -89,6 +89,7 @@ bool Build(dom::element from, size_t max_depth, Json& to) {
 }
 
 std::optional<Json> ReadBy(dom::parser& parser, std::string_view text, size_t max_depth) {
+  if (text.empty()) return std::nullopt;  // its data may be null, which the parser must not get
   dom::element root;
   if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
   std::optional<Json> json(std::in_place);

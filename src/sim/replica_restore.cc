@@ -23,7 +23,7 @@ constexpr nanoseconds kHaltTime = seconds(60);
 
 void ReplicaWorld::MaybeRestoreLog() {
   if (crowd_ || appended_ == 0 || life_ == kMostRestores) return;
-  if (!sim_->Fires(Fault::kRestoredLog, 200)) return;
+  if (!sim_->Fires(Fault::kRestoredLog, 100)) return;
   Random& random = sim_->RandomOf(Fault::kRestoredLog);
   const int64_t most = random.OneIn(3) ? appended_ : std::min(appended_, kFewEvents);
   const int64_t lost = random.Between(1, most);
