@@ -8,34 +8,33 @@
 namespace muster::pipeline {
 namespace {
 
-// '*' stands for any number of characters.
-bool Matches(std::string_view pattern, std::string_view name) {
+bool IsPartial(const Json& alias) {
+  return alias.is_object() && (alias.contains("filter") || alias.contains("search_routing"));
+}
+
+}  // namespace
+
+bool MatchesStars(std::string_view pattern, std::string_view text) {
   size_t star = std::string_view::npos;
   size_t resume = 0;
   size_t p = 0;
-  size_t n = 0;
-  while (n < name.size()) {
+  size_t t = 0;
+  while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
-      resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
       ++p;
-      ++n;
+      ++t;
     } else if (star != std::string_view::npos) {
       p = star + 1;
-      n = ++resume;
+      t = ++resume;
     } else {
       return false;
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
-
-bool IsPartial(const Json& alias) {
-  return alias.is_object() && (alias.contains("filter") || alias.contains("search_routing"));
-}
-
-}  // namespace
 
 IndexPattern::IndexPattern(std::string text) : text_(std::move(text)) {
   for (size_t at = 0; at <= text_.size();) {
@@ -59,7 +58,7 @@ std::string IndexPattern::Path() const {
 
 bool IndexPattern::Names(const std::string& index) const {
   return std::any_of(parts_.begin(), parts_.end(), [&](const std::string& part) {
-    return index.starts_with('.') == part.starts_with('.') && Matches(part, index);
+    return index.starts_with('.') == part.starts_with('.') && MatchesStars(part, index);
   });
 }
 
@@ -76,9 +75,9 @@ std::optional<std::string> IndexPattern::PartialAlias(const std::string& index,
   if (Names(index) || !aliases.is_object()) return std::nullopt;
   std::optional<std::string> partial;
   for (const auto& [alias, options] : aliases.items()) {
-    const bool selected =
-        std::any_of(parts_.begin(), parts_.end(),
-                    [&, &name = alias](const std::string& part) { return Matches(part, name); });
+    const bool selected = std::any_of(
+        parts_.begin(), parts_.end(),
+        [&, &name = alias](const std::string& part) { return MatchesStars(part, name); });
     if (!selected) continue;
     if (!IsPartial(options)) return std::nullopt;
     if (!partial) partial = alias;

@@ -9,6 +9,9 @@
 
 namespace muster::pipeline {
 
+// Whether a server's pattern matches the whole text: '*' stands for any number of characters.
+bool MatchesStars(std::string_view pattern, std::string_view text);
+
 // Which indices a source's URL selects, as the server reads it: names of indices, aliases and data
 // streams, separated by commas, with '*'; -NAME excludes. Empty: all.
 class IndexPattern {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json_fields.h"
+#include "pipeline/opensearch/index_pattern.h"
 
 namespace muster::pipeline {
 namespace {
@@ -17,36 +18,13 @@ std::vector<std::string> PatternsIn(const Json& names) {
   return patterns;
 }
 
-// `*` stands for any text, dots included.
-bool Matches(std::string_view pattern, std::string_view path) {
-  size_t p = 0;
-  size_t at = 0;
-  size_t star = std::string_view::npos;
-  size_t after = 0;
-  while (at < path.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after = at;
-    } else if (p < pattern.size() && pattern[p] == path[at]) {
-      ++p;
-      ++at;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      at = ++after;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 // Also by an object that it is in.
 bool AnyMatches(const std::vector<std::string>& patterns, std::string_view path) {
   for (size_t end = 0; end != std::string_view::npos;) {
     end = path.find('.', end + 1);
     const std::string_view part = path.substr(0, end);
     if (std::any_of(patterns.begin(), patterns.end(),
-                    [&](const std::string& pattern) { return Matches(pattern, part); })) {
+                    [&](const std::string& pattern) { return MatchesStars(pattern, part); })) {
       return true;
     }
   }
